@@ -1,0 +1,1 @@
+"""The compiled parts that every method shares.  Nothing here knows a model, a method or the user."""

@@ -1,0 +1,49 @@
+"""Calls through plain addresses, so that one compiled engine serves every model.
+
+Passing compiled functions as arguments would make Numba compile the engine anew for each of them.
+"""
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+Doubles = types.CPointer(types.float64)
+KERNEL = types.int32(types.float64, Doubles, Doubles, Doubles, Doubles)
+"""status = kernel(t, y, z, context, out)"""
+
+
+@intrinsic
+def call(typingctx, address, t, y, z, context, out):
+    """Call the kernel at an address."""
+
+    def codegen(cg, builder, signature, arguments):
+        function = ir.FunctionType(cg.get_value_type(KERNEL.return_type), [cg.get_value_type(a) for a in KERNEL.args])
+        return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+
+    return KERNEL.return_type(types.int64, *KERNEL.args), codegen
+
+
+@intrinsic
+def shift(typingctx, pointer, offset):
+    """Pointer arithmetic: the address of ``pointer[offset]``."""
+
+    def codegen(cg, builder, signature, arguments):
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return Doubles(Doubles, types.int64), codegen
+
+
+@intrinsic
+def pointer(typingctx, array):
+    """Address of an array's data."""
+
+    def codegen(cg, builder, signature, arguments):
+        return cg.make_array(signature.args[0])(cg, builder, arguments[0]).data
+
+    return Doubles(array), codegen
+
+
+@njit(cache=True)
+def run_kernel(address, t, y, z, context, out):
+    """Call a kernel from Python."""
+    return call(address, t, pointer(y), pointer(z), pointer(context), pointer(out))

@@ -1,0 +1,18 @@
+"""The context of a run: one array of doubles behind which a kernel finds all that stays fixed.
+
+    0 … 15        header: sizes and addresses, as below (an address fits a double exactly: it has at most 48 bits)
+    16 …          p: the user's parameters, then the blocks of functions that could not be traced
+    … end         work space of the dense kernels
+
+Each run owns its context, so runs of one system may go on in several threads at once.
+"""
+
+COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, DENSE_CALLS, RANK = 0, 1, 2, 3, 4, 5, 6
+"""Indices in the header: n, rows of g, rows of g and the velocity constraints together, address of the kernel `pieces`, offset of the work space,
+how often a dense kernel stepped in, and the smallest rank it met."""
+
+PARAMETERS = 16
+"""Where p begins."""
+
+OK, SINGULAR, RAISED = 0, 1, 2
+"""Status of a kernel: fine, a pivot says the matrix is (nearly) singular, a Python function raised or returned nonsense."""

@@ -1,0 +1,97 @@
+"""Events: functions of t, q, v, p whose zeros are wanted, compiled like the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.compilation import kernel
+from holonome.engine.context import PARAMETERS
+from holonome.foreign import Foreign
+from holonome.functions import UserFunction
+from holonome.system import System
+
+
+@dataclass(frozen=True)
+class Event:
+    """A zero of a function is looked for.
+
+    Parameters
+    ----------
+    function
+        Callable of any of t, q, v, p; a scalar.
+    terminal
+        Stop there: True, or the number of occurrences after which to stop.
+    direction
+        Positive: only where it rises; negative: only where it falls; 0: both.
+    """
+
+    function: Callable
+    terminal: bool | int = False
+    direction: float = 0.0
+
+
+def as_events(events: Any) -> list[Event]:
+    """Events from what the user gave: one or many, callables with scipy's attributes ``terminal`` and ``direction``, or Event objects."""
+    if events is None:
+        return []
+    if callable(events) or isinstance(events, Event):
+        events = [events]
+    result = []
+    for i, event in enumerate(events):
+        if not isinstance(event, Event):
+            if not callable(event):
+                raise TypeError(f"events: entry {i} is {event!r}; give a callable of t, q, v, p, or an hn.Event")
+            event = Event(event, getattr(event, "terminal", False), getattr(event, "direction", 0.0))
+        if event.terminal is not True and event.terminal is not False and event.terminal is not None and int(event.terminal) < 0:
+            raise ValueError(f"events: terminal of entry {i} is {event.terminal!r}; give True, False or a number of occurrences")
+        result.append(event)
+    return result
+
+
+class CompiledEvents:
+    """The kernel of all events of a run; functions that cannot be traced own blocks behind those of the system."""
+
+    def __init__(self, system: System, events: Sequence[Event]) -> None:
+        self.events = tuple(events)
+        self.foreign: dict[int, Foreign] = {}
+        values, blocks = [], []
+        offset = start = system.work_offset - PARAMETERS
+        for i, event in enumerate(self.events):
+            expression = UserFunction(f"events[{i}]", event.function, system.n, system.parameters).expression(system.symbols)
+            if isinstance(expression, Foreign):
+                self.foreign[offset] = expression
+                offset += expression.size
+                block = ca.SX.sym(f"event{i}", expression.size)
+                blocks.append(block)
+                expression, _ = expression.symbols(block)
+            values.append(expression)
+        self.extra = offset - start
+        model = system.model
+        suppliers = tuple(self.foreign)
+        inputs = [model.t, ca.vertcat(model.q, model.v), ca.SX(0, 1), ca.vertcat(model.p, *blocks)]
+        self._kernel = kernel(ca.vertcat(*values), inputs, suppliers=suppliers)
+        self.address = self._kernel.address
+
+    def fill(self, context: np.ndarray) -> None:
+        """Write the heads of the blocks."""
+        for offset, foreign in self.foreign.items():
+            head = foreign.head()
+            context[PARAMETERS + offset: PARAMETERS + offset + len(head)] = head
+
+
+def compiled_events(system: System, events: Sequence[Event]) -> CompiledEvents:
+    """Compiled once for the same functions of the same system."""
+    key = ("events", *[event.function for event in events])
+    try:
+        hash(key)
+    except TypeError:
+        return CompiledEvents(system, events)
+    stored = system.shared.get("events")
+    if stored is None or stored[0] != key:
+        stored = system.shared["events"] = (key, CompiledEvents(system, events))
+    return stored[1]

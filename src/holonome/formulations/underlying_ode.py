@@ -1,0 +1,394 @@
+"""The underlying ordinary differential equation, (1.7) of Eich 1993, with what a step needs to return to the manifold.
+
+    q′ = v,     v′ = a   from   M a + Cᵀ λ = f,   C a = −γ
+
+M = LDLᵀ and S = C M⁻¹ Cᵀ = L′D′L′ᵀ are definite for a regular system, so neither needs pivoting and the whole solution is emitted as straight-line sparse code.  The pivots D and D′ tell
+when that is no longer safe: the kernel then returns SINGULAR, and its dense twin, a rank-revealing factorization (:mod:`holonome.engine.saddle_point`), does the same job.
+
+Kernels, with y = (q, v):
+
+    derivative      out = (v, a)
+    landing         z = (e, c), out = (v, a, P(e + c (v, a)), δ, max|g|, max|w|)
+    multipliers     out = λ
+    residuals       out = (g, w)
+    energy          out = T + V
+    pieces          out = (M, f, C, D, γ, g, w), for the dense twins
+
+``landing`` is everything the end of a step asks for with one factorization.  δ = (δq, δv) is a Newton step, in the metric of M, for g(q) = 0 and w(q, v) = 0 together:
+G δq = −g, C δv = −w − D δq.  P removes from an error vector what that projection will remove (Eich, section 4.1): G e_q = 0, C e_v + D e_q = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numba import carray, cfunc, njit
+
+from holonome.engine import saddle_point as sp
+from holonome.engine.calls import KERNEL, call, pointer, run_kernel, shift
+from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
+from holonome.model import Model
+from holonome.system import System
+
+PIVOT_MARGIN = 1e-7
+"""Smallest pivot of S, relative to its diagonal, that the code without pivoting accepts; it loses about as many digits as this has."""
+
+LARGEST_ELIMINATION = 1_000_000
+"""Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
+
+
+@dataclass(frozen=True)
+class UnderlyingODE:
+    """Integrate q′ = v, v′ = a(t, q, v) and stay on the manifold by projection.
+
+    Parameters
+    ----------
+    projection
+        After each step q and v return to the manifold.  Without it the constraints drift.
+
+    References
+    ----------
+    E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
+    """
+
+    projection: bool = True
+
+
+class _Saddle:
+    """Symbolic solution of M x + Cᵀ λ = a, C x = b by the range space of M⁻¹Cᵀ, for all constraint rows or those of the position alone."""
+
+    def __init__(self, M: ca.SX, C: ca.SX, factors: tuple) -> None:
+        self.C, self.mass = C, factors
+        self.MiCt = ca.ldl_solve(C.T, *factors) if C.shape[0] else ca.SX(M.shape[0], 0)
+        S = ca.sparsify(C @ self.MiCt)
+        self.S = (S + S.T) / 2
+        self.factors = ca.ldl(self.S) if C.shape[0] else None
+
+    def solve(self, Mia: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
+        if self.factors is None:
+            return Mia, ca.SX(0, 1)
+        lam = ca.ldl_solve(self.C @ Mia - b, *self.factors)
+        return Mia - self.MiCt @ lam, lam
+
+    def onto(self, residual: ca.SX) -> ca.SX:
+        """The smallest x, in the metric of M, with C x = −residual."""
+        return ca.SX(self.C.shape[1], 1) if self.factors is None else -self.MiCt @ ca.ldl_solve(residual, *self.factors)
+
+    def margin(self) -> ca.SX:
+        return ca.inf if self.factors is None else _smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
+
+
+def _smallest_pivot(A: ca.SX, factors: tuple) -> ca.SX:
+    """The least ratio of a pivot to the diagonal entry it came from."""
+    D, _, order = factors
+    diagonal = ca.diag(A)[list(order)]
+    smallest = ca.SX(np.inf)
+    for i in range(D.numel()):
+        smallest = ca.fmin(smallest, ca.if_else(D[i] > 0, D[i] / diagonal[i], 0))
+    return smallest
+
+
+class _Emitted:
+    """The expressions shared by the kernels of one model."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        factors = ca.ldl(model.M)
+        self.Mif = ca.ldl_solve(model.f, *factors)
+        self.all = _Saddle(model.M, model.C, factors)
+        self.position = self.all if model.position_rows == model.rows else _Saddle(model.M, model.G, factors)
+        self.a, self.lam = self.all.solve(self.Mif, -model.gamma)
+        self.margin = ca.fmin(_smallest_pivot(model.M, factors) - 1e-13, ca.fmin(self.all.margin(), self.position.margin()))
+
+    def derivative(self, model: Model):
+        return ca.SX(0, 1), ca.vertcat(model.v, self.a), self.margin
+
+    def multipliers(self, model: Model):
+        return ca.SX(0, 1), self.lam, self.margin
+
+    def landing(self, model: Model):
+        n = model.n
+        z = ca.SX.sym("z", 2 * n + 1)
+        velocity, D = ca.vertcat(model.v, self.a), model.D
+        error = z[: 2 * n] + z[2 * n] * velocity
+        e_q = error[:n] + self.position.onto(model.G @ error[:n])
+        e_v = error[n:] + self.all.onto(model.C @ error[n:] + D @ e_q)
+        dq = self.position.onto(model.g)
+        dv = self.all.onto(model.w + D @ dq)
+        return z, ca.vertcat(velocity, e_q, e_v, dq, dv, _largest(model.g), _largest(model.w)), self.margin
+
+
+def _largest(x: ca.SX) -> ca.SX:
+    largest = ca.SX(0)
+    for i in range(x.numel()):
+        largest = ca.fmax(largest, ca.fabs(x[i]))
+    return largest
+
+
+def _pieces(model: Model):
+    parts = [model.M, model.f, model.C, model.D, model.gamma, model.g, model.w]
+    return ca.SX(0, 1), ca.vertcat(*[ca.reshape(ca.densify(part).T, -1, 1) for part in parts]), None
+
+
+def _residuals(model: Model):
+    return ca.SX(0, 1), ca.vertcat(model.g, model.w), None
+
+
+def _energy(model: Model):
+    return ca.SX(0, 1), ca.bilin(model.M, model.v, model.v) / 2 + (0 if model.V is None else model.V), None
+
+
+def elimination_cost(model: Model) -> int:
+    """Multiplications of the two sparse factorizations; a large number where M has a coordinate without any mass, which only the dense kernel can treat."""
+    M = (model.M + model.M.T).sparsity()
+    if not all(M.has_nz(i, i) for i in range(model.n)):
+        return LARGEST_ELIMINATION + 1
+    cost = _factorization_cost(M)
+    if cost <= LARGEST_ELIMINATION and model.rows:
+        C = ca.DM(model.C.sparsity(), 1)
+        cost += _factorization_cost((C @ ca.DM(_inverse_pattern(M), 1) @ C.T).sparsity())
+    return cost
+
+
+def _factorization_cost(pattern: ca.Sparsity) -> int:
+    upper, _ = pattern.ldl()
+    return int(np.sum(np.diff(upper.T.colind()).astype(np.int64) ** 2))
+
+
+def _inverse_pattern(M: ca.Sparsity) -> ca.Sparsity:
+    """Pattern of M⁻¹: full within each block of coordinates that M connects."""
+    _, order, ends = M.scc()
+    pairs = [(i, j) for a, b in zip(ends[:-1], ends[1:], strict=True) for i in order[a:b] for j in order[a:b]]
+    rows, columns = zip(*pairs, strict=True)
+    return ca.Sparsity.triplet(M.size1(), M.size1(), rows, columns)
+
+
+class Kernels:
+    """Addresses of everything the underlying ODE needs of one system; expressions are built and compiled when first asked for.
+
+    ``dense`` says that the kernels without pivoting are left out: the elimination would be too large, or a coordinate has no mass.
+    """
+
+    def __init__(self, system: System) -> None:
+        model = system.model
+        self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
+        self.dense = elimination_cost(model) > LARGEST_ELIMINATION
+
+    @cached_property
+    def _emitted(self) -> _Emitted:
+        return _Emitted(self.system.model)
+
+    @cached_property
+    def derivative(self) -> int:
+        return dense_derivative.address if self.dense else self.system.kernel("derivative", self._emitted.derivative).address
+
+    @cached_property
+    def landing(self) -> int:
+        return dense_landing.address if self.dense else self.system.kernel("landing", self._emitted.landing).address
+
+    @cached_property
+    def multipliers(self) -> int:
+        return dense_multipliers.address if self.dense else self.system.kernel("multipliers", self._emitted.multipliers).address
+
+    @cached_property
+    def residuals(self) -> int:
+        return self.system.kernel("residuals", _residuals).address
+
+    @cached_property
+    def energy(self) -> int:
+        return self.system.kernel("energy", _energy).address
+
+    @cached_property
+    def pieces(self) -> int:
+        return self.system.kernel("pieces", _pieces).address
+
+    def context(self, system: System, extra: int = 0) -> np.ndarray:
+        """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left free behind the parameters."""
+        context = system.context(extra + _work_size(self.n, self.rows))
+        context[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, system.work_offset + extra, self.rows
+        return context
+
+    def evaluate_pieces(self, context: np.ndarray, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray] | None:
+        """M, f, C, D, γ, g, w as arrays; None if a function of the user raised."""
+        n, m, mg = self.n, self.rows, self.position_rows
+        shapes = {"M": (n, n), "f": (n,), "C": (m, n), "D": (m, n), "gamma": (m,), "g": (mg,), "w": (m,)}
+        sizes = [int(np.prod(shape, dtype=int)) for shape in shapes.values()]
+        out = np.empty(sum(sizes) + 1)
+        if run_kernel(self.pieces, t, np.concatenate([q, v]), out, context, out) != OK:
+            return None
+        parts = np.split(out[:-1], np.cumsum(sizes)[:-1])
+        return {name: values.reshape(shape) for (name, shape), values in zip(shapes.items(), parts, strict=True)}
+
+
+def kernels(system: System) -> Kernels:
+    """The kernels of a system; shared by all its copies with other parameters."""
+    shared = system.shared
+    if "underlying ODE" not in shared:
+        shared["underlying ODE"] = Kernels(system)
+    return shared["underlying ODE"]
+
+
+@njit(cache=True)
+def _work_size(n, m):
+    return (n * n + n + 2 * m * n + 3 * m) + 2 * (m * n + 3 * m) + 2 * (n * n + n) + 4 * n + m
+
+
+@njit(cache=True)
+def _view(memory, at, rows, columns):
+    return carray(shift(memory, at), (rows, columns)), at + rows * columns
+
+
+@njit(cache=True)
+def _vector(memory, at, size):
+    return carray(shift(memory, at), (size,)), at + size
+
+
+@njit(cache=True)
+def _dense(t, y, z, context, out, what):
+    """The dense twin of derivative (what = 0), landing (1) and multipliers (2)."""
+    n, mg, m = np.int64(context[COORDINATES]), np.int64(context[POSITION_ROWS]), np.int64(context[ROWS])
+    memory = shift(context, np.int64(context[WORK]))
+    status = call(np.int64(context[PIECES]), t, y, z, context, memory)
+    if status != OK:
+        return status
+    context[DENSE_CALLS] += 1.0
+    M, at = _view(memory, 0, n, n)
+    f, at = _vector(memory, at, n)
+    C, at = _view(memory, at, m, n)
+    D, at = _view(memory, at, m, n)
+    gamma, at = _vector(memory, at, m)
+    g, at = _vector(memory, at, mg)
+    w, at = _vector(memory, at, m)
+    A, at = _view(memory, at, m, n)
+    tau, at = _vector(memory, at, m)
+    scale, at = _vector(memory, at, m)
+    order_, at = _vector(memory, at, m)
+    B, at = _view(memory, at, n, n)
+    pivots, at = _vector(memory, at, n)
+    r, at = _vector(memory, at, n)
+    zero, at = _vector(memory, at, n)
+    b, at = _vector(memory, at, m)
+    for i in range(m):
+        if not math_isfinite(w[i] + gamma[i]):
+            return SINGULAR
+        for j in range(n):
+            if not math_isfinite(C[i, j]):
+                return SINGULAR
+    order = order_.view(np.int64)
+    rank = sp.factor_rows(C, A, tau, scale, order, n, m)
+    context[RANK] = min(context[RANK], float(rank))
+    if not sp.factor_mass(M, A, tau, rank, B, pivots, n):
+        return SINGULAR
+    for i in range(m):
+        b[i] = -gamma[i]
+    v = shift(y, n)
+    if what == 2:
+        lam, x = carray(out, (m,)), zero
+        sp.solve(M, A, tau, scale, order, rank, B, pivots, f, b, x, lam, r, n, m, True)
+        return OK
+    x = carray(shift(out, n), (n,))
+    sp.solve(M, A, tau, scale, order, rank, B, pivots, f, b, x, b, r, n, m, False)
+    for i in range(n):
+        out[i] = v[i]
+    if what == 0:
+        return OK
+    for i in range(n):
+        zero[i] = 0.0
+    c = z[2 * n]
+    e_q, e_v, dq, dv = carray(shift(out, 2 * n), (n,)), carray(shift(out, 3 * n), (n,)), carray(shift(out, 4 * n), (n,)), carray(shift(out, 5 * n), (n,))
+    for i in range(n):
+        e_q[i], e_v[i] = z[i] + c * out[i], z[n + i] + c * out[n + i]
+    # position level: its own factorization where there are velocity constraints as well
+    A2, tau2, scale2, order2, rank2, B2, pivots2 = A, tau, scale, order, rank, B, pivots
+    if mg < m:
+        A2, at = _view(memory, at, m, n)
+        tau2, at = _vector(memory, at, m)
+        scale2, at = _vector(memory, at, m)
+        order2_, at = _vector(memory, at, m)
+        order2 = order2_.view(np.int64)
+        B2, at = _view(memory, at, n, n)
+        pivots2, at = _vector(memory, at, n)
+        rank2 = sp.factor_rows(C, A2, tau2, scale2, order2, n, mg)
+        if not sp.factor_mass(M, A2, tau2, rank2, B2, pivots2, n):
+            return SINGULAR
+    largest_g, largest_w = 0.0, 0.0
+    for i in range(mg):
+        b[i] = -g[i]
+        largest_g = max(largest_g, abs(g[i]))
+    sp.solve(M, A2, tau2, scale2, order2, rank2, B2, pivots2, zero, b, dq, b, r, n, mg, False)
+    for i in range(m):
+        s = w[i]
+        for j in range(n):
+            s += D[i, j] * dq[j]
+        b[i] = -s
+        largest_w = max(largest_w, abs(w[i]))
+    sp.solve(M, A, tau, scale, order, rank, B, pivots, zero, b, dv, b, r, n, m, False)
+    out[6 * n], out[6 * n + 1] = largest_g, largest_w
+    f[:] = e_q
+    _multiply(C, f, b, mg, n, -1.0)
+    sp.solve(M, A2, tau2, scale2, order2, rank2, B2, pivots2, zero, b, e_q, b, r, n, mg, False)
+    for i in range(n):
+        e_q[i] += f[i]
+    for i in range(m):
+        s = 0.0
+        for j in range(n):
+            s += C[i, j] * e_v[j] + D[i, j] * e_q[j]
+        b[i] = -s
+    f[:] = e_v
+    sp.solve(M, A, tau, scale, order, rank, B, pivots, zero, b, e_v, b, r, n, m, False)
+    for i in range(n):
+        e_v[i] += f[i]
+    return OK
+
+
+@njit(cache=True)
+def math_isfinite(x):
+    """Whether x is neither infinite nor NaN."""
+    return x - x == 0.0
+
+
+@njit(cache=True)
+def _multiply(A, x, out, rows, columns, factor):
+    for i in range(rows):
+        s = 0.0
+        for j in range(columns):
+            s += A[i, j] * x[j]
+        out[i] = factor * s
+
+
+@cfunc(KERNEL, cache=True)
+def dense_derivative(t, y, z, context, out):
+    """`derivative` for any rank."""
+    return _dense(t, y, z, context, out, 0)
+
+
+@cfunc(KERNEL, cache=True)
+def dense_landing(t, y, z, context, out):
+    """`landing` for any rank."""
+    return _dense(t, y, z, context, out, 1)
+
+
+@cfunc(KERNEL, cache=True)
+def dense_multipliers(t, y, z, context, out):
+    """`multipliers` of least norm for any rank."""
+    return _dense(t, y, z, context, out, 2)
+
+
+@njit(cache=True, nogil=True)
+def over_points(address, twin, context_array, times, states, out):
+    """A kernel, or where it finds the matrix singular its dense twin, at many points; returns the number done before a failure."""
+    context = pointer(context_array)
+    y = np.empty(states.shape[1])
+    value = np.empty(out.shape[1] + 1)
+    for i in range(times.size):
+        y[:] = states[i]
+        status = call(address, times[i], pointer(y), pointer(y), context, pointer(value))
+        if status == SINGULAR and twin != 0:
+            status = call(twin, times[i], pointer(y), pointer(y), context, pointer(value))
+        if status != OK:
+            return i
+        out[i] = value[:-1]
+    return times.size

@@ -1,0 +1,306 @@
+"""Consistent initial values: q on g = 0, v on the velocity level, λ from the accelerations; rank, redundancy and contradiction by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import OK
+from holonome.engine.saddle_point import RANK_TOLERANCE
+from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
+from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_multipliers, kernels
+from holonome.system import System
+
+SMALL = 1e-3
+"""A correction up to this fraction of the largest position (or velocity) is made without being asked for."""
+
+_ITERATIONS, _ROUNDING = 100, 1e-14
+
+
+@dataclass(frozen=True)
+class Start:
+    """Consistent values, and how far they are from those given.
+
+    Attributes
+    ----------
+    q, v, a, lam
+        Positions, velocities, accelerations and multipliers.
+    moved_q, moved_v
+        Largest change of a position and of a velocity.
+    rank
+        Number of independent constraint rows.
+    redundant
+        Names of the rows that follow from others; their multipliers are those of least norm.
+    """
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    lam: np.ndarray
+    moved_q: float
+    moved_v: float
+    rank: int
+    redundant: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What was done, in words; empty if nothing was."""
+        parts = []
+        if self.moved_q > 0 or self.moved_v > 0:
+            parts.append(f"initial values moved onto the constraints by {self.moved_q:.1e} (q) and {self.moved_v:.1e} (v)")
+        if self.redundant:
+            parts.append(f"redundant: {', '.join(self.redundant)}")
+        return "; ".join(parts)
+
+
+def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[str | int] = (), metric: str = "mass", repair: bool = False) -> Start:
+    """Find consistent values near the given ones.
+
+    Parameters
+    ----------
+    q0, v0
+        Positions and velocities; v0 = None means at rest, as far as the constraints allow.
+    t0
+        Initial time.
+    fixed
+        Names or numbers of coordinates whose position and velocity must stay as given.
+    metric
+        "mass" or "euclidean": in which sense the new values are nearest.
+    repair
+        Accept corrections of any size.  Otherwise those above 0.1 % raise :class:`InconsistentStart`.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum().system
+    >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
+    array([ 0.599964, -0.800027])
+    """
+    q0 = vector("q0", q0, system.n)
+    at_rest = v0 is None
+    v0 = np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
+    free = _free(system, fixed)
+    if metric not in ("mass", "euclidean"):
+        raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
+    compiled = kernels(system)
+    point = _Point(system, compiled, float(t0))
+    q = _nearest_position(point, q0, v0, free, metric)
+    moved_q = float(np.max(np.abs(q - q0)))
+    v = _nearest_velocity(point, q, v0, free, metric)
+    moved_v = float(np.max(np.abs(v - v0)))
+    if not repair:
+        _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
+    pieces = point(q, v)
+    rank, redundant = dependent_rows(pieces["C"])
+    a, lam = _accelerations(point, q, v)
+    return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, tuple(system.constraint_names[i] for i in redundant))
+
+
+def vector(argument: str, values, size: int) -> np.ndarray:
+    """A finite real vector of the right size, or an error that names the argument."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
+    if array.ndim == 0 and size == 1:
+        array = array.reshape(1)
+    if array.shape != (size,):
+        raise ValueError(f"{argument}: shape {array.shape}; the system has {size} coordinates, so it must be ({size},)")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
+    """Rank of C, and the rows that depend on rows before them (rows are compared by direction, not by length)."""
+    basis, dependent = np.zeros((0, C.shape[1])), []
+    for i, row in enumerate(C):
+        length = np.linalg.norm(row)
+        rest = row / length if length > 0 else row
+        for _ in range(2):
+            rest = rest - basis.T @ (basis @ rest)
+        size = np.linalg.norm(rest)
+        if size > RANK_TOLERANCE * 10:
+            basis = np.vstack([basis, rest / size])
+        else:
+            dependent.append(i)
+    return len(basis), dependent
+
+
+class _Point:
+    """M, f, C, … of a system at a time; raises with the name of the function that fails."""
+
+    def __init__(self, system: System, compiled: Kernels, t: float) -> None:
+        self.system, self.compiled, self.t = system, compiled, t
+        self.context = compiled.context(system)
+
+    def __call__(self, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        pieces = self.compiled.evaluate_pieces(self.context, self.t, q, v)
+        if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
+            raise ModelError(what_failed(self.system, self.t, q, v))
+        return pieces
+
+
+def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
+    """Which function of the user raises or is not finite at a point, in words."""
+    for role, function in system.functions.items():
+        try:
+            value = function.evaluate({"t": t, "q": q, "v": v}, system.parameters)
+        except ModelError as error:
+            return str(error)
+        if not np.all(np.isfinite(value)):
+            where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
+            entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
+            return f"{entry} is {value[where]} (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
+    return f"a derivative of the system's functions is not finite (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
+
+
+def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
+    free = np.ones(system.n, bool)
+    for item in [fixed] if isinstance(fixed, (str, int)) else fixed:
+        if isinstance(item, str) and item not in system.names:
+            raise ValueError(f"fixed: {item!r} is not a coordinate; there are {', '.join(system.names)}")
+        index = system.names.index(item) if isinstance(item, str) else int(item)
+        if not -system.n <= index < system.n:
+            raise ValueError(f"fixed: {item!r} is out of range for {system.n} coordinates")
+        free[index] = False
+    return free
+
+
+def _metric(M: np.ndarray, metric: str) -> np.ndarray:
+    """A definite matrix in which distances are measured; a mass matrix that is not definite cannot serve."""
+    if metric == "mass":
+        values = np.linalg.eigvalsh((M + M.T) / 2)
+        if values[0] > 1e-10 * values[-1] > 0:
+            return M
+    return np.eye(len(M))
+
+
+def _constrained_step(W: np.ndarray, J: np.ndarray, wish: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """The d nearest to ``wish`` in the metric W with J d = −residual, in the least-squares sense where J has dependent rows."""
+    L = np.linalg.cholesky(W)
+    Jw = np.linalg.solve(L, J.T).T
+    scale = np.linalg.norm(Jw, axis=1)
+    scale[scale == 0] = 1.0
+    correction = np.linalg.lstsq(Jw / scale[:, None], (-residual - J @ wish) / scale, rcond=1e-10)[0]
+    return wish + np.linalg.solve(L.T, correction)
+
+
+def _nearest_position(point: _Point, q0: np.ndarray, v0: np.ndarray, free: np.ndarray, metric: str) -> np.ndarray:
+    """Gauss–Newton: the nearest q to q0 on the linearised constraints, again and again; steps are shortened while |g| grows."""
+    mg, q = point.compiled.position_rows, q0.copy()
+    pieces = point(q, v0)
+    if mg == 0:
+        return q
+    tolerance = _residual_tolerance(pieces["C"][:mg], q0)
+    for _ in range(_ITERATIONS):
+        g, G = pieces["g"], pieces["C"][:mg]
+        if np.all(np.abs(g) <= tolerance) and np.array_equal(q, q0):
+            return q
+        W = _metric(pieces["M"], metric)[np.ix_(free, free)]
+        step = np.zeros_like(q)
+        step[free] = _constrained_step(W, G[:, free], (q0 - q)[free], g)
+        q, pieces = _shortened(point, q, v0, step, g)
+        tolerance = _residual_tolerance(pieces["C"][:mg], q)
+        if np.max(np.abs(step)) <= 1e-13 * max(np.max(np.abs(q)), 1e-300) or (np.all(np.abs(pieces["g"]) <= tolerance) and np.max(np.abs(step)) <= 1e-9 * max(np.max(np.abs(q)), 1e-300)):
+            break
+    if np.any(np.abs(pieces["g"]) > 1e3 * tolerance + 1e-12 * np.max(np.abs(g), initial=0.0)):
+        _explain_infeasible(point, q, pieces, free)
+    return q
+
+
+def _residual_tolerance(G: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Rounding level of each g."""
+    return _ROUNDING * (np.abs(G) @ np.abs(q) + np.linalg.norm(G, axis=1) * np.max(np.abs(q), initial=0.0)) + 1e-300
+
+
+def _shortened(point: _Point, q: np.ndarray, v: np.ndarray, step: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Take the step, or the largest of its halves, quarters, … that does not make |g| grow much."""
+    before, failure = float(np.max(np.abs(g))), None
+    for k in range(12):
+        try:
+            pieces = point(q + step / 2**k, v)
+        except ModelError as error:
+            failure = error
+            continue
+        if np.max(np.abs(pieces["g"])) <= max(1.5 * before, 1e-12) or k == 11:
+            return q + step / 2**k, pieces
+    raise failure or ModelError("internal: no step could be taken")
+
+
+def _explain_infeasible(point: _Point, q: np.ndarray, pieces: dict[str, np.ndarray], free: np.ndarray) -> None:
+    """Constraints that cannot be met together, or only from elsewhere."""
+    g, G, names = pieces["g"], pieces["C"][: point.compiled.position_rows], point.system.constraint_names
+    worst = [names[i] for i in np.argsort(-np.abs(g)) if abs(g[i]) > 0.1 * np.max(np.abs(g))][:6]
+    slope = np.linalg.norm(G[:, free].T @ g) / max(np.linalg.norm(G[:, free]) * np.linalg.norm(g), 1e-300)
+    held = "" if free.all() else f" while {', '.join(n for n, f in zip(point.system.names, free, strict=True) if not f)} stay fixed"
+    size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
+    if slope < 1e-4:
+        raise ContradictoryConstraints(f"the constraints contradict each other near q0{held}: at the best compromise {size}. Remove or correct one of these rows, or start elsewhere")
+    raise InconsistentStart(f"no position that satisfies all constraints was found from q0{held}: {size} after {_ITERATIONS} iterations. Give a better q0")
+
+
+def _nearest_velocity(point: _Point, q: np.ndarray, v0: np.ndarray, free: np.ndarray, metric: str) -> np.ndarray:
+    pieces = point(q, v0)
+    C = pieces["C"]
+    if not len(C):
+        return v0.copy()
+    level = _residual_tolerance(C, v0)
+    if np.all(np.abs(pieces["w"]) <= level):
+        return v0.copy()
+    v = v0.copy()
+    for _ in range(3):
+        w = point(q, v)["w"]
+        step = _constrained_step(_metric(pieces["M"], metric)[np.ix_(free, free)], C[:, free], np.zeros(int(free.sum())), w)
+        v[free] += step
+    w = point(q, v)["w"]
+    size = np.linalg.norm(C, axis=1) * max(np.max(np.abs(v)), np.max(np.abs(v0)), 1e-300) + np.abs(pieces["w"])
+    bad = np.abs(w) > 1e-8 * size + 1e-300
+    if bad.any():
+        worst = ", ".join(point.system.constraint_names[i] for i in np.flatnonzero(bad)[:6])
+        held = "" if free.all() else " with the fixed components"
+        raise ContradictoryConstraints(f"no velocity{held} satisfies the differentiated constraints together: {np.max(np.abs(w)):.3g} remains of {worst} at t = {point.t:.6g}")
+    return v
+
+
+def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -> None:
+    names, C = point.system.constraint_names, point(q0, v0)
+    remedy = "correct it, or pass repair=True to start from the nearest consistent values"
+    if moved_q > SMALL * max(np.max(np.abs(q)), np.max(np.abs(q0))):
+        worst = int(np.argmax(np.abs(C["g"])))
+        raise InconsistentStart(f"q0 violates the constraints: {names[worst]} = {C['g'][worst]:.3g}; the nearest position is {moved_q:.3g} away ({remedy})")
+    if moved_v > SMALL * max(np.max(np.abs(v)), np.max(np.abs(v0))):
+        at = point(q, v0)
+        worst = int(np.argmax(np.abs(at["w"])))
+        raise InconsistentStart(f"v0 violates the differentiated constraints: d/dt {names[worst]} = {at['w'][worst]:.3g}; the nearest velocity is {moved_v:.3g} away ({remedy})")
+
+
+def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    system, y = point.system, np.concatenate([q, v])
+    rate, lam = np.empty(2 * system.n + 1), np.zeros(system.m + 1)
+    pieces = point(q, v)
+    if run_kernel(dense_derivative.address, point.t, y, y, point.context, rate) != OK or not np.all(np.isfinite(rate[:-1])):
+        _explain_singular(system, pieces, point.t)
+    run_kernel(dense_multipliers.address, point.t, y, y, point.context, lam)
+    a = rate[system.n: -1]
+    left = np.abs(pieces["C"] @ a + pieces["gamma"])
+    size = np.abs(pieces["C"]) @ np.abs(a) + np.abs(pieces["gamma"])
+    bad = left > 1e-6 * np.max(size, initial=0.0) + 1e-300
+    if bad.any():
+        worst = ", ".join(system.constraint_names[i] for i in np.flatnonzero(bad)[:6])
+        raise ContradictoryConstraints(f"dependent constraints ask for different accelerations at t = {point.t:.6g}: {worst} cannot hold together with the others")
+    return a, lam[:-1]
+
+
+def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
+    """Name the motion that neither mass nor constraint determines."""
+    M, C = pieces["M"], pieces["C"]
+    null = np.linalg.svd(C)[2][np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0:].T
+    reduced = null.T @ M @ null
+    direction = null @ np.linalg.svd(reduced)[2][-1]
+    names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
+    raise SingularSystem(f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can move without any inertia. Give it mass or a constraint")

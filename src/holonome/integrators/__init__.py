@@ -1,0 +1,1 @@
+"""Integrators: how a formulation is advanced in time.  One file each."""

@@ -1,0 +1,1 @@
+"""Bridges to other packages. Each is imported only when it is used."""

@@ -1,0 +1,37 @@
+"""Mechanisms with a start, a picture and, where one is known, their solution.
+
+One mechanism is one file: a module ``x.py`` in this folder with a function ``x`` that returns a `Mechanism` is found by itself. It is then
+``mechanisms.x(...)`` and ``mechanisms.get("x", ...)``; the module behind it, with its plain functions, is ``sys.modules["holonome.mechanisms.x"]``.
+"""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable
+
+from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference
+
+__all__ = ["Drawing", "Mechanism", "Reference", "available", "get"]
+
+
+def available() -> dict[str, Callable[..., Mechanism]]:
+    """All mechanisms of this package: the name of each and the function that makes it."""
+    return dict(_FACTORIES)
+
+
+def get(name: str, **parameters) -> Mechanism:
+    """Make the mechanism of this name; `parameters` are the keyword arguments of its function."""
+    if name not in _FACTORIES:
+        near = difflib.get_close_matches(name, _FACTORIES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(_FACTORIES)}."
+        raise ValueError(f"name = {name!r} is not a mechanism; {hint}")
+    return _FACTORIES[name](**parameters)
+
+
+def _discover() -> dict[str, Callable[..., Mechanism]]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "mechanism")
+    return {name: getattr(importlib.import_module(f"{__name__}.{name}"), name) for name in names}
+
+
+_FACTORIES = _discover()
+globals().update(_FACTORIES)

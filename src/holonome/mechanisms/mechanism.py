@@ -1,0 +1,123 @@
+"""What a mechanism is: a system, a start and an end, and how to draw it; its solution, where one is known."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from holonome.system import System
+
+Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A solution at one time, published or computed with great care.
+
+    Attributes
+    ----------
+    t : float
+        The time.
+    q, v, lam : array or None
+        Coordinates, velocities and multipliers at that time; None where they are not known.
+    digits : int
+        How many significant digits of the largest entry of each vector are trusted.
+    source : str
+        Where the digits come from.
+    """
+
+    t: float
+    q: np.ndarray | None = None
+    v: np.ndarray | None = None
+    lam: np.ndarray | None = None
+    digits: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """How to draw a planar mechanism.
+
+    Attributes
+    ----------
+    points : callable(q, p)
+        The named points, each a pair (x, y). Works for one position, q of shape (n,), and for many, (n, times).
+    links : pairs of names
+        Rigid bars.
+    springs : pairs of names
+        Springs.
+    ground : names
+        Points that are fixed in the frame.
+    sliders : names
+        Points that slide along a guide.
+    traces : names
+        Points whose path is worth seeing.
+    """
+
+    points: Callable[[np.ndarray, Any], Mapping[str, tuple]]
+    links: Sequence[tuple[str, str]] = ()
+    springs: Sequence[tuple[str, str]] = ()
+    ground: Sequence[str] = ()
+    sliders: Sequence[str] = ()
+    traces: Sequence[str] = ()
+
+    def at(self, q: np.ndarray, p: Any) -> dict[str, np.ndarray]:
+        """Every point as an array of shape (2,) or (2, times), fixed ones included."""
+        q = np.asarray(q)
+        return {name: np.stack([np.broadcast_to(c, q.shape[1:]) for c in xy]) for name, xy in self.points(q, p).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A constrained mechanical system together with a problem to solve.
+
+    Attributes
+    ----------
+    name, title : str
+        The name in the registry, and one line that says what it is.
+    system : System
+        M(q) v′ = f − Gᵀλ, g(q) = 0.
+    t_span : (float, float)
+        The interval of time that shows what is interesting about it.
+    q0, v0 : array
+        A start that satisfies g = 0 and G v = 0 to rounding.
+    exact : callable(t), optional
+        The exact q, v and λ, arrays of shape (n, times).
+    reference : Reference, optional
+        The solution at one time. Present only for the parameters it was computed with.
+    source : str
+        Where the problem comes from.
+    drawing : Drawing, optional
+        How to draw it.
+    """
+
+    name: str
+    title: str
+    system: System = field(repr=False)
+    t_span: tuple[float, float]
+    q0: np.ndarray = field(repr=False)
+    v0: np.ndarray = field(repr=False)
+    exact: Callable[[np.ndarray], Solution] | None = field(default=None, repr=False)
+    reference: Reference | None = field(default=None, repr=False)
+    source: str = ""
+    drawing: Drawing | None = field(default=None, repr=False)
+
+
+def with_reference(reference: Reference) -> Callable[[Callable[..., Mechanism]], Callable[..., Mechanism]]:
+    """Decorate the function of a mechanism: its result carries `reference` as long as every argument has its default value."""
+
+    def decorate(factory: Callable[..., Mechanism]) -> Callable[..., Mechanism]:
+        defaults = {name: parameter.default for name, parameter in inspect.signature(factory).parameters.items()}
+
+        @functools.wraps(factory)
+        def make(**arguments) -> Mechanism:
+            mechanism = factory(**arguments)
+            is_default = all(np.array_equal(value, defaults[name]) for name, value in arguments.items())
+            return replace(mechanism, reference=reference) if is_default else mechanism
+
+        return make
+
+    return decorate

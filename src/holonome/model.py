@@ -1,0 +1,77 @@
+"""The equations of a system as expressions: what the user stated, and the derivatives that methods need of it.
+
+    M(t, q) v′ = f(t, q, v) − Cᵀ λ
+    0 = g(t, q)                 position constraints
+    0 = h(t, q, v)              velocity constraints, linear in v: A(q) v − b
+
+On the velocity level both together read 0 = w(t, q, v) = (G v + g_t, h), and differentiated once more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Symbols and expressions; ``given`` holds derivatives that are not taken from the expressions but supplied (of functions that cannot be traced)."""
+
+    t: ca.SX
+    q: ca.SX
+    v: ca.SX
+    p: ca.SX
+    M: ca.SX
+    f: ca.SX
+    g: ca.SX
+    h: ca.SX
+    V: ca.SX | None = None
+    given: Mapping[str, ca.SX] = field(default_factory=dict)
+    suppliers: tuple[int, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return self.q.numel()
+
+    @property
+    def position_rows(self) -> int:
+        return self.g.numel()
+
+    @property
+    def rows(self) -> int:
+        """Number of all constraint rows, so of multipliers."""
+        return self.g.numel() + self.h.numel()
+
+    @cached_property
+    def G(self) -> ca.SX:
+        return self._choose("G", lambda: ca.jacobian(self.g, self.q))
+
+    @cached_property
+    def _w_position(self) -> ca.SX:
+        return self.G @ self.v + self._choose("g_t", lambda: ca.jacobian(self.g, self.t))
+
+    @cached_property
+    def w(self) -> ca.SX:
+        return ca.vertcat(self._w_position, self.h)
+
+    @cached_property
+    def C(self) -> ca.SX:
+        return ca.vertcat(self.G, self._choose("A", lambda: ca.jacobian(self.h, self.v)))
+
+    @cached_property
+    def D(self) -> ca.SX:
+        return ca.vertcat(self._choose("D_g", lambda: ca.jacobian(self._w_position, self.q)), self._choose("D_h", lambda: ca.jacobian(self.h, self.q)))
+
+    @cached_property
+    def gamma(self) -> ca.SX:
+        def along_the_motion(w: ca.SX) -> ca.SX:
+            return ca.jtimes(w, self.q, self.v) + ca.jacobian(w, self.t)
+
+        return ca.vertcat(self._choose("gamma_g", lambda: along_the_motion(self._w_position)), self._choose("gamma_h", lambda: along_the_motion(self.h)))
+
+    def _choose(self, name: str, derive) -> ca.SX:
+        return self.given[name] if name in self.given else derive()

@@ -1,0 +1,216 @@
+"""The result of a run: arrays as in scipy.integrate.solve_ivp, and what the solver did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holonome.engine.run import CAUSES
+from holonome.formulations.underlying_ode import dense_multipliers, kernels, over_points
+from holonome.initial import Start
+from holonome.system import System
+
+
+@dataclass(frozen=True)
+class History:
+    """What happened step by step.
+
+    Attributes
+    ----------
+    t, h, error, correction
+        For each accepted step: where it began, its size, its estimated error in units of the tolerance, and the last relative correction that brought it onto the manifold.
+    rejected
+        For each rejected step a row of (t, h, error); ``cause`` holds the reason of each.
+    """
+
+    t: np.ndarray
+    h: np.ndarray
+    error: np.ndarray
+    correction: np.ndarray
+    rejected: np.ndarray
+    cause: list[str]
+    order: int
+
+
+@dataclass(eq=False)
+class Solution:
+    """Result of :func:`holonome.solve`.
+
+    Attributes
+    ----------
+    t : (points,) array
+    q, v : (n, points) arrays
+        Positions and velocities.
+    lam : (m, points) array
+        Multipliers: M v′ = f − Gᵀ λ.
+    a : (n, points) array
+        Accelerations.
+    success, status, message
+        Whether the end was reached (0: end, 1: a terminal event, −1: neither), and what happened in words.
+    t_events, q_events, v_events : lists
+        Times and states of each event.
+    sol : callable
+        With ``dense_output=True``: (q, v) at any time of the run, on the manifold.
+    nfev, njev, nlu, steps, rejections : int
+        Costs: evaluations of the accelerations, Jacobians, factorizations, accepted and rejected steps.
+    history : History
+        Step by step; None unless steps are kept.
+    """
+
+    system: System
+    method: str
+    t: np.ndarray
+    states: np.ndarray = field(repr=False)
+    status: int
+    message: str
+    nfev: int
+    steps: int
+    rejections: int
+    landings: int
+    rtol: float
+    atol: Any
+    start: Start | None = None
+    history: History | None = field(default=None, repr=False)
+    sol: Callable | None = field(default=None, repr=False)
+    t_events: list[np.ndarray] | None = None
+    event_states: list[np.ndarray] | None = field(default=None, repr=False)
+    dense_calls: int = 0
+    lowest_rank: int = 0
+    njev: int = 0
+    nlu: int = 0
+
+    @property
+    def success(self) -> bool:
+        return self.status >= 0
+
+    @property
+    def q(self) -> np.ndarray:
+        return self.states[:, : self.system.n].T
+
+    @property
+    def v(self) -> np.ndarray:
+        return self.states[:, self.system.n:].T
+
+    @property
+    def y(self) -> np.ndarray:
+        """Positions and velocities together, (2n, points)."""
+        return self.states.T
+
+    @property
+    def q_events(self) -> list[np.ndarray] | None:
+        return None if self.event_states is None else [states[:, : self.system.n] for states in self.event_states]
+
+    @property
+    def v_events(self) -> list[np.ndarray] | None:
+        return None if self.event_states is None else [states[:, self.system.n:] for states in self.event_states]
+
+    @cached_property
+    def _kernels(self):
+        return kernels(self.system)
+
+    def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
+        out = np.full((self.t.size, size), np.nan)
+        if size and self.t.size:
+            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.states), out)
+        return out.T
+
+    @cached_property
+    def lam(self) -> np.ndarray:
+        return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        from holonome.formulations.underlying_ode import dense_derivative
+
+        return self._over(self._kernels.derivative, 2 * self.system.n, dense_derivative.address)[self.system.n:]
+
+    @cached_property
+    def _residuals(self) -> np.ndarray:
+        return self._over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
+
+    @property
+    def g(self) -> np.ndarray:
+        """Residuals of the position constraints, (rows, points)."""
+        return self._residuals[: self._kernels.position_rows]
+
+    @property
+    def gv(self) -> np.ndarray:
+        """Residuals on the velocity level, G v + g_t and A v − b, (rows, points)."""
+        return self._residuals[self._kernels.position_rows:]
+
+    @cached_property
+    def energy(self) -> np.ndarray | None:
+        """Kinetic and potential energy together; None if the system has no potential."""
+        return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
+
+    @property
+    def drift(self) -> tuple[float, float]:
+        """Largest |g| and |G v| over all points."""
+        return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
+
+    def __str__(self) -> str:
+        system = self.system
+        span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
+        lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
+                 f"  {system.name}: {system.n} coordinates, {system.m} constraints; {span}, {self.t.size} points",
+                 f"  method {self.method}, rtol {self.rtol:g}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations"]
+        if system.m and self.t.size:
+            position, velocity = self.drift
+            lines.append(f"  constraints hold to |g| ≤ {position:.1e}, |Gv| ≤ {velocity:.1e}")
+        if self.energy is not None and self.t.size:
+            change = float(np.max(np.abs(self.energy - self.energy[0])))
+            lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")
+        if self.dense_calls:
+            lines.append(f"  {self.dense_calls} evaluations by the pivoted kernel (lowest rank {self.lowest_rank} of {system.m} rows)")
+        return "\n".join(lines)
+
+    def plot(self, **options):
+        """Motion, energy and drift in one figure; returns the matplotlib axes."""
+        from holonome.plot import plot_solution
+
+        return plot_solution(self, **options)
+
+    def to_xarray(self):
+        """The result as an xarray.Dataset with named coordinates."""
+        import xarray
+
+        names, rows = self.system.names, self.system.constraint_names
+        data = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
+        if self.energy is not None:
+            data["energy"] = (("t",), self.energy)
+        attributes = {"system": self.system.name, "method": self.method, "rtol": self.rtol, "message": self.message, "status": self.status,
+                      "steps": self.steps, "rejections": self.rejections, "nfev": self.nfev}
+        return xarray.Dataset(data, coords={"t": self.t, "coordinate": names, "constraint": rows}, attrs=attributes)
+
+    def to_pandas(self):
+        """Positions and velocities as a pandas.DataFrame with time as its index."""
+        import pandas
+
+        names = self.system.names
+        return pandas.DataFrame(self.states, index=pandas.Index(self.t, name="t"), columns=names + [f"{name}'" for name in names])
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a file: ``.nc`` (NetCDF, needs xarray), ``.npz`` or ``.csv`` by its ending."""
+        path = Path(path)
+        match path.suffix:
+            case ".nc":
+                self.to_xarray().to_netcdf(path, engine="h5netcdf")
+            case ".npz":
+                np.savez_compressed(path, t=self.t, q=self.q, v=self.v, lam=self.lam, names=self.system.names, constraint_names=self.system.constraint_names, message=self.message)
+            case ".csv":
+                names = self.system.names
+                header = ",".join(["t", *names, *[f"{name}'" for name in names], *[f"lambda {name}" for name in self.system.constraint_names]])
+                np.savetxt(path, np.column_stack([self.t, self.states, self.lam.T]), delimiter=",", header=header, comments="", fmt="%.17g")
+            case _:
+                raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
+        return path
+
+
+def causes(codes: np.ndarray) -> list[str]:
+    """Names of the causes of rejected steps."""
+    return [CAUSES[int(code)] for code in codes]
