@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from numba import carray, cfunc, njit
 
-from holonome.engine.calls import KERNEL, call, shift
+from holonome.engine.calls import KERNEL, NativeKernel, call, shift
 from holonome.engine.context import OK, PARAMETERS, RAISED
 from holonome.tracing import Namespace
 
@@ -29,7 +29,7 @@ HEAD = 8
 _STEP, _STEP_TWICE, _LARGEST_TIME = 1e-3, 2.5e-3, 1e-4
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def _supply_value(t, y, block, context, out):
     return call(np.int64(block[1]), t, y, block, context, shift(block, 8))
 
@@ -68,7 +68,7 @@ def _line(y, n, depends_on_t):
     return min(step, _LARGEST_TIME) if depends_on_t else step
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def _supply_constraint(t, y, block, context, out):
     """g, G, g_t, D, γ."""
     function, n, rows, depends_on_t = np.int64(block[1]), np.int64(block[2]), np.int64(block[3]), block[4] != 0.0
@@ -116,7 +116,7 @@ def _supply_constraint(t, y, block, context, out):
     return OK if status == 0 else RAISED
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def _supply_velocity_constraint(t, y, block, context, out):
     """h, A, D, γ."""
     function, n, rows, depends_on_t = np.int64(block[1]), np.int64(block[2]), np.int64(block[3]), block[4] != 0.0

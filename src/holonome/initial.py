@@ -83,6 +83,7 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
     q0 = vector("q0", q0, system.n)
     at_rest = v0 is None
     v0 = np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
+    require_finite(q0=q0, v0=v0)
     free = _free(system, fixed)
     if metric not in ("mass", "euclidean"):
         raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
@@ -101,7 +102,7 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
 
 
 def vector(argument: str, values, size: int) -> np.ndarray:
-    """A finite real vector of the right size, or an error that names the argument."""
+    """A real vector of the right size, or an error that names the argument."""
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -110,9 +111,14 @@ def vector(argument: str, values, size: int) -> np.ndarray:
         array = array.reshape(1)
     if array.shape != (size,):
         raise ValueError(f"{argument}: shape {array.shape}; the system has {size} coordinates, so it must be ({size},)")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}")
     return array
+
+
+def require_finite(**vectors: np.ndarray) -> None:
+    """Raise if one of the named vectors has an entry that is infinite or NaN."""
+    for argument, array in vectors.items():
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}")
 
 
 def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:

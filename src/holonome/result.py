@@ -16,7 +16,7 @@ from holonome.initial import Start
 from holonome.system import System
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     """What happened step by step.
 
@@ -24,17 +24,27 @@ class History:
     ----------
     t, h, error, correction
         For each accepted step: where it began, its size, its estimated error in units of the tolerance, and the last relative correction that brought it onto the manifold.
-    rejected
-        For each rejected step a row of (t, h, error); ``cause`` holds the reason of each.
+    rejected_t, rejected_h, rejected_error, cause
+        The same for each rejected step, and why it was rejected.
+    order
+        Order of the method.
     """
 
-    t: np.ndarray
-    h: np.ndarray
-    error: np.ndarray
-    correction: np.ndarray
-    rejected: np.ndarray
-    cause: list[str]
+    accepted: np.ndarray = field(repr=False)
+    rejected: np.ndarray = field(repr=False)
     order: int
+
+    t = property(lambda self: self.accepted[:, 0])
+    h = property(lambda self: self.accepted[:, 1])
+    error = property(lambda self: self.accepted[:, 2])
+    correction = property(lambda self: self.accepted[:, 3])
+    rejected_t = property(lambda self: self.rejected[:, 0])
+    rejected_h = property(lambda self: self.rejected[:, 1])
+    rejected_error = property(lambda self: self.rejected[:, 2])
+
+    @property
+    def cause(self) -> list[str]:
+        return [CAUSES[int(code)] for code in self.rejected[:, 3]]
 
 
 @dataclass(eq=False)
@@ -209,8 +219,3 @@ class Solution:
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path
-
-
-def causes(codes: np.ndarray) -> list[str]:
-    """Names of the causes of rejected steps."""
-    return [CAUSES[int(code)] for code in codes]

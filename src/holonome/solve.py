@@ -14,15 +14,15 @@ from holonome.engine.context import DENSE_CALLS, RANK
 from holonome.errors import ModelError
 from holonome.events import Event, as_events, compiled_events
 from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, kernels
-from holonome.initial import Start, consistent, dependent_rows, vector, what_failed
+from holonome.initial import Start, consistent, dependent_rows, require_finite, vector, what_failed
 from holonome.integrators import runge_kutta as rk
 from holonome.method import Method, resolve
-from holonome.result import History, Solution, causes
+from holonome.result import History, Solution
 from holonome.system import System
 
 _FIRST_ROWS, _MOST_ROWS = 512, 65_536
 _SECONDS_PER_CALL = 0.1
-_NO_TIMES = np.zeros(0)
+_NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 4))
 
 
 def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, method: str | Method = "auto", rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None,
@@ -83,7 +83,10 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     name, chosen = resolve(method, rtol)
     t0, t1 = _span(t_span)
     task = _Run(system, name, chosen, t0, t1, rtol, atol, projection, step)
-    y0 = np.concatenate([vector("q0", q0, system.n), np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)])
+    y0 = np.zeros(2 * system.n)
+    y0[: system.n] = vector("q0", q0, system.n)
+    if v0 is not None:
+        y0[system.n:] = vector("v0", v0, system.n)
     if t_eval is not None:
         t_eval = _times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
@@ -91,6 +94,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     code = task.advance()
     start = None
     if code in (run.OFF_MANIFOLD, run.CANNOT_START, run.USER_FUNCTION_FAILED) and task.counts[run.ACCEPTED] == 0 and not task.event_failure():
+        require_finite(q0=y0[: system.n], v0=y0[system.n:])
         start = consistent(system, y0[: system.n], None if v0 is None else y0[system.n:], t0, repair=repair)
         task.restart(np.concatenate([start.q, start.v]))
         code = task.advance()
@@ -113,62 +117,61 @@ class _Run:
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""
-        system, way = self.system, 1 if self.t1 >= self.t0 else -1
-        self.events = events
-        self.compiled_events = compiled_events(system, events) if events else None
+        system, size = self.system, 2 * self.system.n
         memory = self.memory = _memory(system, self.kernels, self.method.integrator.name, len(events)).copy()
-        n, size = system.n, 2 * system.n
-        memory[[run.T, run.T_START, run.T_OLD, run.T_END, run.RTOL]] = self.t0, self.t0, self.t0, self.t1, self.rtol
+        memory[run.T] = memory[run.T_START] = memory[run.T_OLD] = self.t0
+        memory[run.T_END], memory[run.RTOL] = self.t1, self.rtol
         memory[run.H_MAX] = _positive("max_step", max_step)
-        memory[run.FIRST_STEP] = 0.0 if first_step is None else min(_positive("first_step", first_step), abs(self.t1 - self.t0))
-        memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = float(self.project and system.m > 0), float(system.m > 0), self.constant
+        if first_step is not None:
+            memory[run.FIRST_STEP] = min(_positive("first_step", first_step), abs(self.t1 - self.t0))
+        constrained = system.m > 0
+        memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = self.project and constrained, constrained, self.constant
         atol = int(memory[run.ATOL])
         memory[atol: atol + size] = self.atol
-        memory[int(memory[run.Y]): int(memory[run.Y]) + size] = y0
-        self.context = self.kernels.context(system, self.compiled_events.extra if self.compiled_events else 0)
-        if self.compiled_events:
-            self.compiled_events.fill(self.context)
-            self.foreign = self.foreign + list(self.compiled_events.foreign.values())
-            memory[run.EVENT_KERNEL] = self.compiled_events.address
-            for i, event in enumerate(events):
-                memory[int(memory[run.EVENT_DIRECTION]) + i] = event.direction
-                memory[int(memory[run.EVENT_TERMINAL]) + i] = float(event.terminal or 0)
-        counts = self.counts = np.zeros(run.COUNTS, np.int64)
-        counts[run.MAX_STEPS], counts[run.WAY], counts[run.EVENTS], counts[run.KEEP_STEPS] = max_steps, way, len(events), keep
-        counts[run.KEEP_POINTS] = keep and t_eval is None
+        at = int(memory[run.Y])
+        self.state = memory[at: at + size]
+        self.state[:] = y0
         self.t_eval = _NO_TIMES if t_eval is None else t_eval
-        counts[run.EVALS] = self.t_eval.size
-        counts[run.NEXT_EVAL] = int(self.t_eval.size > 0 and self.t_eval[0] == self.t0)
+        counts = self.counts = np.zeros(run.COUNTS, np.int64)
+        counts[run.MAX_STEPS], counts[run.WAY], counts[run.EVENTS], counts[run.KEEP_STEPS] = max_steps, 1 if self.t1 > self.t0 else -1, len(events), keep
+        counts[run.KEEP_POINTS] = keep_points = keep and t_eval is None
+        if t_eval is not None:
+            counts[run.EVALS] = t_eval.size
+            counts[run.NEXT_EVAL] = t_eval.size > 0 and t_eval[0] == self.t0
+        self._prepare_events(events)
         self.keep_all = keep and t_eval is not None
-        self.chunks: list[np.ndarray] = []
-        self.step_chunks: list[np.ndarray] = []
-        self.rejection_chunks: list[np.ndarray] = []
-        self.found_chunks: list[np.ndarray] = []
+        self.chunks, self.step_chunks, self.rejection_chunks, self.found_chunks = [], [], [], []
         self.rows, self.budget = _FIRST_ROWS, 2000
-        self.first_point = counts[run.KEEP_POINTS] or counts[run.NEXT_EVAL]
         self._buffers()
-        self.n = n
+        if keep_points or counts[run.NEXT_EVAL]:
+            self.points[0, 0] = self.t0
+            self.points[0, 1:] = y0
+            counts[run.POINTS] = 1
+
+    def _prepare_events(self, events: list[Event]) -> None:
+        self.events, memory = events, self.memory
+        self.compiled_events = compiled = compiled_events(self.system, events) if events else None
+        self.context = self.kernels.context(self.system, compiled.extra if compiled else 0)
+        if compiled is None:
+            return
+        compiled.fill(self.context)
+        self.foreign = self.foreign + list(compiled.foreign.values())
+        memory[run.EVENT_KERNEL] = compiled.address
+        for i, event in enumerate(events):
+            memory[int(memory[run.EVENT_DIRECTION]) + i] = event.direction
+            memory[int(memory[run.EVENT_TERMINAL]) + i] = float(event.terminal or 0)
 
     def _buffers(self) -> None:
         size, counts = 2 * self.system.n, self.counts
         self.points = np.empty((self.rows, 1 + size))
-        self.step_rows = np.empty((self.rows, 4 + (size if self.keep_all else 0))) if counts[run.KEEP_STEPS] else np.empty((1, 4))
+        self.step_rows = np.empty((self.rows, 4 + (size if self.keep_all else 0))) if counts[run.KEEP_STEPS] else _NOTHING
         self.rejection_rows = np.empty((self.rows, 4))
-        self.found = np.empty((64 + len(self.events), 2 + size)) if self.events else np.empty((1, 2))
+        self.found = np.empty((64 + len(self.events), 2 + size)) if self.events else _NOTHING
         counts[run.POINTS] = counts[run.STEPS] = counts[run.REJECTIONS] = counts[run.FOUND] = 0
-        if self.first_point:
-            self.points[0, 0] = self.t0
-            self.points[0, 1:] = self._state()
-            counts[run.POINTS] = 1
-            self.first_point = False
-
-    def _state(self) -> np.ndarray:
-        at = int(self.memory[run.Y])
-        return self.memory[at: at + 2 * self.system.n]
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values."""
-        self._state()[:] = y0
+        self.state[:] = y0
         self.memory[rk.SCALE_Q] = self.memory[rk.SCALE_V] = 0.0
         self.memory[rk.CONSTRAINED] = 0.0
         if self.counts[run.POINTS]:
@@ -200,7 +203,7 @@ class _Run:
         points = _joined(self.chunks, 1 + 2 * self.system.n)
         counts, memory, system = self.counts, self.memory, self.system
         status = {run.DONE: 0, run.TERMINATED: 1}.get(code, -1)
-        message = "interrupted" if interrupted else self._message(code)
+        message = "the end was reached" if code == run.DONE else "interrupted" if interrupted else self._message(code)
         if start is not None and start.message:
             message += f" ({start.message})"
         found = _joined(self.found_chunks, 2 + 2 * system.n) if self.events else None
@@ -212,7 +215,7 @@ class _Run:
         if keep:
             steps = _joined(self.step_chunks, self.step_rows.shape[1])
             rejected = _joined(self.rejection_chunks, 4)
-            solution.history = History(steps[:, 0], steps[:, 1], steps[:, 2], steps[:, 3], rejected[:, :3], causes(rejected[:, 3]), self.method.integrator.tableau.order)
+            solution.history = History(steps, rejected, self.method.integrator.tableau.order)
         if dense_output:
             solution.sol = self._dense_output(points, solution, t_eval)
         return solution
@@ -241,16 +244,14 @@ class _Run:
             times, states = points[:, 0], points[:, 1:]
         else:
             steps = _joined(self.step_chunks, self.step_rows.shape[1])
-            times, states = np.append(steps[:, 0], self.memory[run.T]), np.vstack([steps[:, 4:], self._state()])
+            times, states = np.append(steps[:, 0], self.memory[run.T]), np.vstack([steps[:, 4:], self.state])
         return DenseOutput(self.memory, self.context, np.ascontiguousarray(times), np.ascontiguousarray(states), self.system.n)
 
     def _message(self, code: int) -> str:
         """What happened, in words."""
-        t, y, n = float(self.memory[run.T]), self._state(), self.system.n
+        t, y, n = float(self.memory[run.T]), self.state, self.system.n
         q, v = y[:n].copy(), y[n:].copy()
         match code:
-            case run.DONE:
-                return "the end was reached"
             case run.TERMINATED:
                 return f"stopped by an event at t = {t:.9g}"
             case run.USER_FUNCTION_FAILED:

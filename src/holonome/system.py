@@ -79,9 +79,9 @@ class System:
         self._check_derivatives()
 
     @property
-    def m(self) -> int:
-        """Number of constraint rows, so of multipliers."""
-        return self.model.rows
+    def paths(self) -> dict[str, str]:
+        """How each function reaches the engine: "constant", "traced", "numba" or "python"."""
+        return {role: function.path for role, function in self.functions.items()}
 
     @property
     def has_energy(self) -> bool:
@@ -152,6 +152,7 @@ class System:
         model = Model(t, q, v, ca.vertcat(p, *blocks), ca.reshape(expressions["mass"], n, n).T, expressions["force"], expressions.get("constraint", ca.SX(0, 1)),
                       expressions.get("velocity_constraint", ca.SX(0, 1)), expressions.get("potential"), given, tuple(self._foreign))
         self.model = self._use_written_derivatives(model)
+        self.m = model.rows
         self._check_values()
 
     def _check_values(self) -> None:

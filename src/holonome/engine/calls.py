@@ -3,13 +3,31 @@
 Passing compiled functions as arguments would make Numba compile the engine anew for each of them.
 """
 
+from collections.abc import Callable
+from functools import cached_property
+
 from llvmlite import ir
-from numba import njit, types
+from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
 Doubles = types.CPointer(types.float64)
 KERNEL = types.int32(types.float64, Doubles, Doubles, Doubles, Doubles)
 """status = kernel(t, y, z, context, out)"""
+
+
+class NativeKernel:
+    """A kernel written in Python, compiled by Numba when its address is first asked for and kept in Numba's cache."""
+
+    def __init__(self, function: Callable) -> None:
+        self.function = function
+
+    @cached_property
+    def _compiled(self):
+        return cfunc(KERNEL, cache=True)(self.function)
+
+    @property
+    def address(self) -> int:
+        return self._compiled.address
 
 
 @intrinsic

@@ -44,11 +44,11 @@ def part(memory, offset):
 
 
 @njit(cache=True)
-def weighted_square(memory, e, y, z, scale):
-    """Σ (scale e_i / (atol_i + rtol max(|y_i|, |z_i|)))²."""
-    atol, rtol, total = part(memory, ATOL), memory[RTOL], 0.0
-    for i in range(int(memory[SIZE])):
-        x = scale * e[i] / (atol[i] + rtol * max(abs(y[i]), abs(z[i])))
+def weighted_square(e, y, z, atol, rtol, size):
+    """Σ (e_i / (atol_i + rtol max(|y_i|, |z_i|)))²."""
+    total = 0.0
+    for i in range(size):
+        x = e[i] / (atol[i] + rtol * max(abs(y[i]), abs(z[i])))
         total += x * x
     return total
 

@@ -25,11 +25,11 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numba import carray, cfunc, njit
+from numba import carray, njit
 
 from holonome.engine import saddle_point as sp
-from holonome.engine.calls import KERNEL, call, pointer, run_kernel, shift
-from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
+from holonome.engine.calls import NativeKernel, call, pointer, run_kernel, shift
+from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
 from holonome.model import Model
 from holonome.system import System
 
@@ -176,6 +176,7 @@ class Kernels:
         model = system.model
         self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
         self.dense = elimination_cost(model) > LARGEST_ELIMINATION
+        self._templates: dict[int, np.ndarray] = {}
 
     @cached_property
     def _emitted(self) -> _Emitted:
@@ -207,8 +208,11 @@ class Kernels:
 
     def context(self, system: System, extra: int = 0) -> np.ndarray:
         """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left free behind the parameters."""
-        context = system.context(extra + _work_size(self.n, self.rows))
-        context[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, system.work_offset + extra, self.rows
+        if extra not in self._templates:
+            template = self._templates[extra] = system.context(extra + _work_size(self.n, self.rows))
+            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, system.work_offset + extra, self.rows
+        context = self._templates[extra].copy()
+        context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
         return context
 
     def evaluate_pieces(self, context: np.ndarray, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -359,19 +363,19 @@ def _multiply(A, x, out, rows, columns, factor):
         out[i] = factor * s
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def dense_derivative(t, y, z, context, out):
     """`derivative` for any rank."""
     return _dense(t, y, z, context, out, 0)
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def dense_landing(t, y, z, context, out):
     """`landing` for any rank."""
     return _dense(t, y, z, context, out, 1)
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def dense_multipliers(t, y, z, context, out):
     """`multipliers` of least norm for any rank."""
     return _dense(t, y, z, context, out, 2)

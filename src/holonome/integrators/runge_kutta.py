@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, njit
+from numba import njit
 
 from holonome.engine import run
-from holonome.engine.calls import KERNEL, call, pointer, shift
+from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import OK, RAISED, SINGULAR
 from holonome.engine.run import part
 from holonome.integrators import dop853
 
-(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CONSTRAINED, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, LAST, LAST_SECOND, K, K_NEW, Z,
- ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES) = range(30, 59)
+(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CONSTRAINED, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, K, K_NEW, Z,
+ ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES) = range(30, 57)
 """Places in the header of the memory that belong to this integrator."""
 
 ROUNDING = 1e-15
@@ -107,7 +108,6 @@ def own_memory(tableau: Tableau, n: int, offset: int) -> tuple[np.ndarray, dict[
     second = tableau.errors[-1]
     sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride, ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + 8)}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0}
-    header |= {LAST: tableau.errors[0][-1], LAST_SECOND: second[-1]}
     own, at = np.zeros(sum(sizes.values())), 0
     values = {A: tableau.a.ravel(), B: tableau.b, C: tableau.c, E: tableau.errors[0], E_SECOND: second}
     for key, size in sizes.items():
@@ -123,8 +123,44 @@ def padded(size: int) -> int:
     return (size + 3) // 4 * 4
 
 
-@njit(cache=True, inline="always")
-def _combine(y, k, weights, count, h, stride, out):
+class Parts(NamedTuple):
+    """The memory taken apart once, so that the loop works with plain pointers and numbers."""
+
+    n: int
+    size: int
+    stride: int
+    stages: int
+    derivative: int
+    landing: int
+    dense_derivative: int
+    dense_landing: int
+    two_errors: bool
+    rtol: float
+    atol: object
+    y: object
+    y_old: object
+    z: object
+    k: object
+    k_new: object
+    a: object
+    b: object
+    c: object
+    e: object
+    e_second: object
+    error: object
+    landed: object
+
+
+@njit(cache=True)
+def _parts(memory):
+    return Parts(int(memory[COORDINATES]), int(memory[run.SIZE]), int(memory[run.STRIDE]), int(memory[STAGES]), int(memory[DERIVATIVE]), int(memory[LANDING]),
+                 int(memory[DENSE_DERIVATIVE]), int(memory[DENSE_LANDING]), memory[TWO_ERRORS] > 0.0, memory[run.RTOL], part(memory, run.ATOL), part(memory, run.Y),
+                 part(memory, run.Y_OLD), part(memory, Z), part(memory, K), part(memory, K_NEW), part(memory, A), part(memory, B), part(memory, C), part(memory, E),
+                 part(memory, E_SECOND), part(memory, ERROR_VECTOR), part(memory, LANDED))
+
+
+@njit(cache=True, fastmath={"contract"})
+def _combine(k, weights, count, h, stride, y, out):
     """out = y + h Σ weights_j k_j, four components at a time."""
     for i in range(0, stride, 4):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -139,7 +175,7 @@ def _combine(y, k, weights, count, h, stride, out):
         out[i], out[i + 1], out[i + 2], out[i + 3] = y[i] + h * a, y[i + 1] + h * b, y[i + 2] + h * c, y[i + 3] + h * d
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, fastmath={"contract"})
 def _combine_alone(k, weights, count, h, stride, out):
     """out = h Σ weights_j k_j."""
     for i in range(0, stride, 4):
@@ -156,48 +192,45 @@ def _combine_alone(k, weights, count, h, stride, out):
 
 
 @njit(cache=True, inline="always")
-def _derivative(memory, context, t, y, out):
-    status = call(int(memory[DERIVATIVE]), t, y, y, context, out)
+def _derivative(P, context, t, y, out):
+    status = call(P.derivative, t, y, y, context, out)
     if status == SINGULAR:
-        status = call(int(memory[DENSE_DERIVATIVE]), t, y, y, context, out)
+        status = call(P.dense_derivative, t, y, y, context, out)
     return status
 
 
 @njit(cache=True, inline="always")
-def _landing(memory, context, t, y, error, out):
-    status = call(int(memory[LANDING]), t, y, error, context, out)
+def _landing(P, context, t, y, out):
+    status = call(P.landing, t, y, P.error, context, out)
     if status == SINGULAR:
-        status = call(int(memory[DENSE_LANDING]), t, y, error, context, out)
+        status = call(P.dense_landing, t, y, P.error, context, out)
     return status
 
 
 @njit(cache=True)
-def _stages(memory, context, t, y, h):
-    """All stages, from k₀, and the new point in Z; not yet on the manifold."""
-    stages, stride = int(memory[STAGES]), int(memory[run.STRIDE])
-    a, c, k, z = part(memory, A), part(memory, C), part(memory, K), part(memory, Z)
-    for i in range(1, stages):
-        _combine(y, k, shift(a, i * stages), i, h, stride, z)
-        status = _derivative(memory, context, t + c[i] * h, z, shift(k, i * stride))
+def _stages(P, context, t, y, h):
+    """All stages, from k₀, and the new point in z; not yet on the manifold."""
+    for i in range(1, P.stages):
+        _combine(P.k, shift(P.a, i * P.stages), i, h, P.stride, y, P.z)
+        status = _derivative(P, context, t + P.c[i] * h, P.z, shift(P.k, i * P.stride))
         if status != OK:
             return status
-    _combine(y, k, part(memory, B), stages, h, stride, z)
+    _combine(P.k, P.b, P.stages, h, P.stride, y, P.z)
     return OK
 
 
 @njit(cache=True)
-def _correction(memory, z, landed):
+def _correct(P, scale_q, scale_v):
     """Add δ to z; its size, relative to the largest position and velocity met."""
-    n = int(memory[COORDINATES])
-    dq, dv, scale_q, scale_v, largest_q, largest_v = shift(landed, 4 * n), shift(landed, 5 * n), memory[SCALE_Q], memory[SCALE_V], 0.0, 0.0
-    finite = 0.0
+    n, z, dq, dv = P.n, P.z, shift(P.landed, 4 * P.n), shift(P.landed, 5 * P.n)
+    largest_q, largest_v, total = 0.0, 0.0, 0.0
     for i in range(n):
         scale_q, scale_v = max(scale_q, abs(z[i])), max(scale_v, abs(z[n + i]))
         largest_q, largest_v = max(largest_q, abs(dq[i])), max(largest_v, abs(dv[i]))
-        finite += dq[i] + dv[i]
+        total += dq[i] + dv[i]
         z[i] += dq[i]
         z[n + i] += dv[i]
-    if finite - finite != 0.0:
+    if total - total != 0.0:
         return math.nan
     size = 0.0
     if largest_q > 0.0:
@@ -208,35 +241,35 @@ def _correction(memory, z, landed):
 
 
 @njit(cache=True)
-def _land(memory, context, t, y, h, measure):
-    """Bring Z onto the manifold; returns (status, cause, squared error).  The derivative there is left in LANDED.
+def _land(P, memory, context, t, y, h, measure):
+    """Bring z onto the manifold; returns (status, cause, squared error).  The derivative there is left in ``landed``.
 
     κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
-    stages, stride, size = int(memory[STAGES]), int(memory[run.STRIDE]), int(memory[run.SIZE])
-    z, landed, error, k = part(memory, Z), part(memory, LANDED), part(memory, ERROR_VECTOR), part(memory, K)
     previous, square = math.inf, 0.0
-    calls_wanted = 1 + int(memory[TWO_ERRORS]) if measure else 1
+    measurements = (2 if P.two_errors else 1) if measure else 0
     for iteration in range(_MOST_CORRECTIONS):
-        estimator = E if iteration == 0 else E_SECOND
-        if measure and iteration < calls_wanted:
-            _combine_alone(k, part(memory, estimator), stages, h, stride, error)
-            error[size] = h * (memory[LAST] if iteration == 0 else memory[LAST_SECOND])
-        status = _landing(memory, context, t, z, error, landed)
+        if iteration < measurements:
+            weights = P.e if iteration == 0 else P.e_second
+            _combine_alone(P.k, weights, P.stages, h, P.stride, P.error)
+            P.error[P.size] = h * weights[P.stages]
+        status = _landing(P, context, t, P.z, P.landed)
         memory[run.LANDINGS] += 1.0
         if status != OK:
             return status, run.SINGULAR_MATRIX, math.inf
-        if measure and iteration < calls_wanted:
-            this = run.weighted_square(memory, shift(landed, size), y, z, 1.0)
+        if iteration < measurements:
+            this = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size)
             square = this if iteration == 0 else _two_errors(square, this)
-        correction = _correction(memory, z, landed)
+            if iteration == 0 and measurements == 1 and this > P.size and memory[CONSTANT] == 0.0:
+                return OK, run.ERROR_TEST, square
+        correction = _correct(P, memory[SCALE_Q], memory[SCALE_V])
         memory[run.CORRECTION] = correction
         if not correction < _LARGEST_CORRECTION:
             return OK, run.PROJECTION_FAILED if correction == correction else run.NOT_FINITE, math.inf
-        if previous < 1e-2 and previous > 1e-7:
+        if 1e-7 < previous < 1e-2:
             memory[KAPPA] = max(2.0 * correction / (previous * previous), 0.5 * memory[KAPPA], 1e-3)
         small = memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-9 and correction > 0.1 * previous)
-        if small and iteration + 1 >= calls_wanted:
+        if small and iteration + 1 >= measurements:
             return OK, 0, square
         if iteration > 2 and correction > previous:
             break
@@ -252,54 +285,57 @@ def _two_errors(fifth, third):
 
 
 @njit(cache=True)
-def _step(memory, context, counts, h):
-    """Try one step of size h; the new point is left in Z, its derivative in LANDED.  Returns (status, cause of failure, error)."""
-    t, y, size, stages, stride = memory[run.T], part(memory, run.Y), int(memory[run.SIZE]), int(memory[STAGES]), int(memory[run.STRIDE])
-    z, landed, k = part(memory, Z), part(memory, LANDED), part(memory, K)
-    counts[run.NFEV] += stages
-    status = _stages(memory, context, t, y, h)
+def _end_without_landing(P, memory, context, t, y, h):
+    """Derivative and error at the end of a step that is not projected; as `_land`."""
+    status = _derivative(P, context, t, P.z, P.landed)
     if status != OK:
         return status, run.SINGULAR_MATRIX, math.inf
-    if memory[PROJECT] > 0.0:
-        status, cause, square = _land(memory, context, t + h, y, h, True)
-        if status != OK or cause != 0:
-            return status, cause, math.inf
-    else:
-        status = _derivative(memory, context, t + h, z, landed)
-        if status != OK:
-            return status, run.SINGULAR_MATRIX, math.inf
-        error = part(memory, ERROR_VECTOR)
-        _combine_alone(k, part(memory, E), stages, h, stride, error)
-        for i in range(size):
-            error[i] += h * memory[LAST] * landed[i]
-        square = run.weighted_square(memory, error, y, z, 1.0)
-        if memory[TWO_ERRORS] > 0.0:
-            _combine_alone(k, part(memory, E_SECOND), stages, h, stride, error)
-            square = _two_errors(square, run.weighted_square(memory, error, y, z, 1.0))
-    finite = square
-    for i in range(size):
-        finite += landed[i]
-    if finite - finite != 0.0:
-        return OK, run.NOT_FINITE, math.inf
-    return OK, 0, math.sqrt(square / size)
+    square = 0.0
+    for measurement in range(2 if P.two_errors else 1):
+        weights = P.e if measurement == 0 else P.e_second
+        _combine_alone(P.k, weights, P.stages, h, P.stride, P.error)
+        for i in range(P.size):
+            P.error[i] += h * weights[P.stages] * P.landed[i]
+        this = run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
+        square = this if measurement == 0 else _two_errors(square, this)
+    return OK, 0, square
 
 
 @njit(cache=True)
-def _first_step(memory, context, counts):
+def _step(P, memory, context, t, h):
+    """Try one step of size h; the new point is left in z, its derivative in ``landed``.  Returns (status, cause of failure, error)."""
+    status = _stages(P, context, t, P.y, h)
+    if status != OK:
+        return status, run.SINGULAR_MATRIX, math.inf
+    if memory[PROJECT] > 0.0:
+        status, cause, square = _land(P, memory, context, t + h, P.y, h, True)
+    else:
+        status, cause, square = _end_without_landing(P, memory, context, t + h, P.y, h)
+    finite = square
+    for i in range(P.size):
+        finite += P.landed[i]
+    if cause == 0 and finite - finite != 0.0:
+        cause = run.NOT_FINITE
+    return status, cause, math.sqrt(square / P.size)
+
+
+@njit(cache=True)
+def _first_step(P, memory, context, counts):
     """Hairer, Nørsett & Wanner, section II.4: from the sizes of y, y′ and an estimate of y″."""
-    y, k, z, size, way, t = part(memory, run.Y), part(memory, K), part(memory, Z), int(memory[run.SIZE]), counts[run.WAY], memory[run.T]
-    landed, span = part(memory, LANDED), abs(memory[run.T_END] - t)
+    y, k, z, size, way, t = P.y, P.k, P.z, P.size, counts[run.WAY], memory[run.T]
+    span = abs(memory[run.T_END] - t)
     limit = min(span, memory[run.H_MAX])
-    d0, d1 = math.sqrt(run.weighted_square(memory, y, y, y, 1.0) / size), math.sqrt(run.weighted_square(memory, k, y, y, 1.0) / size)
+    d0 = math.sqrt(run.weighted_square(y, y, y, P.atol, P.rtol, size) / size)
+    d1 = math.sqrt(run.weighted_square(k, y, y, P.atol, P.rtol, size) / size)
     h = min(0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-6 * span, limit)
     for i in range(size):
         z[i] = y[i] + way * h * k[i]
     counts[run.NFEV] += 1
     d2 = 0.0
-    if _derivative(memory, context, t + way * h, z, landed) == OK:
+    if _derivative(P, context, t + way * h, z, P.landed) == OK:
         for i in range(size):
-            landed[i] -= k[i]
-        d2 = math.sqrt(run.weighted_square(memory, landed, y, y, 1.0 / h) / size)
+            P.landed[i] = (P.landed[i] - k[i]) / h
+        d2 = math.sqrt(run.weighted_square(P.landed, y, y, P.atol, P.rtol, size) / size)
     if not d2 - d2 == 0.0:
         return h * 1e-3
     largest = max(d1, d2)
@@ -308,71 +344,73 @@ def _first_step(memory, context, counts):
 
 
 @njit(cache=True)
-def _start(memory, context, counts, points):
+def _start(P, memory, context, counts):
     """Derivative, events and step size at the initial point."""
-    y, landed, k, error, size = part(memory, run.Y), part(memory, LANDED), part(memory, K), part(memory, ERROR_VECTOR), int(memory[run.SIZE])
-    n = int(memory[COORDINATES])
+    n, y, landed = P.n, P.y, P.landed
     for i in range(n):
         memory[SCALE_Q], memory[SCALE_V] = max(memory[SCALE_Q], abs(y[i])), max(memory[SCALE_V], abs(y[n + i]))
+    counts[run.NFEV] += 1
     if memory[CONSTRAINED] > 0.0:
-        for i in range(size + 1):
-            error[i] = 0.0
-        status = _landing(memory, context, memory[run.T], y, error, landed)
+        for i in range(P.size + 1):
+            P.error[i] = 0.0
+        status = _landing(P, context, memory[run.T], y, landed)
         largest_q, largest_v = 0.0, 0.0
         for i in range(n):
             largest_q, largest_v = max(largest_q, abs(landed[4 * n + i])), max(largest_v, abs(landed[5 * n + i]))
-        if status == OK and not (largest_q <= 1e-13 * max(memory[SCALE_Q], 1e-300) and largest_v <= 1e-13 * max(memory[SCALE_V], 1e-300)):
+        if status == OK and not (largest_q <= 1e-13 * memory[SCALE_Q] and largest_v <= 1e-13 * memory[SCALE_V]):
             return run.OFF_MANIFOLD
     else:
-        status = _derivative(memory, context, memory[run.T], y, landed)
-    counts[run.NFEV] += 1
+        status = _derivative(P, context, memory[run.T], y, landed)
     if status == RAISED:
         return run.USER_FUNCTION_FAILED
     total = 0.0
-    for i in range(size):
-        k[i] = landed[i]
-        total += k[i]
+    for i in range(P.size):
+        P.k[i] = landed[i]
+        total += landed[i] + y[i]
     if status != OK or total - total != 0.0:
         return run.CANNOT_START
     if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], y, y, context, part(memory, run.EVENT_OLD)) != OK:
         return run.USER_FUNCTION_FAILED
-    memory[run.H] = memory[run.FIRST_STEP] if memory[run.FIRST_STEP] > 0.0 else _first_step(memory, context, counts)
     if memory[CONSTANT] > 0.0:
         memory[run.H] = memory[CONSTANT]
+    elif memory[run.FIRST_STEP] > 0.0:
+        memory[run.H] = memory[run.FIRST_STEP]
+    else:
+        memory[run.H] = _first_step(P, memory, context, counts)
     return OK
 
 
 @njit(cache=True)
-def _reject(memory, context, counts, rejections, h, error, cause):
+def _reject(memory, counts, rejections, h, error, cause):
     """Note a rejected step and shrink."""
     row = counts[run.REJECTIONS]
     rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = memory[run.T], h, error, cause
     counts[run.REJECTIONS] += 1
     counts[run.REJECTED] += 1
-    shrink = 0.25
-    if cause == run.ERROR_TEST:
-        shrink = max(_SHRINK, _SAFETY * error ** -memory[EXPONENT])
+    shrink = max(_SHRINK, _SAFETY * error ** -memory[EXPONENT]) if cause == run.ERROR_TEST else 0.25
     memory[run.H] = abs(h) * shrink
     memory[AFTER_REJECTION] = 1.0
 
 
 @njit(cache=True)
-def _accept(memory, counts, steps, h, error):
-    """Move on to Z and choose the next step size."""
-    size, n = int(memory[run.SIZE]), int(memory[COORDINATES])
-    y, y_old, z, landed, k_new = part(memory, run.Y), part(memory, run.Y_OLD), part(memory, Z), part(memory, LANDED), part(memory, K_NEW)
+def _accept(P, memory, counts, steps, h, error):
+    """Move on to z and choose the next step size."""
+    n, y, z = P.n, P.y, P.z
     scale_q, scale_v = memory[SCALE_Q], memory[SCALE_V]
     for i in range(n):
         scale_q, scale_v = max(scale_q, abs(z[i])), max(scale_v, abs(z[n + i]))
     memory[SCALE_Q], memory[SCALE_V] = scale_q, scale_v
-    for i in range(size):
-        y_old[i], y[i], k_new[i] = y[i], z[i], landed[i]
-    memory[run.T_OLD], memory[run.H_TRY] = memory[run.T], h
-    counts[run.ACCEPTED] += 1
     if counts[run.KEEP_STEPS]:
         row = counts[run.STEPS]
         steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3] = memory[run.T], h, error, memory[run.CORRECTION]
+        if steps.shape[1] > 4:
+            for i in range(P.size):
+                steps[row, 4 + i] = y[i]
         counts[run.STEPS] += 1
+    for i in range(P.size):
+        P.y_old[i], y[i], P.k_new[i] = y[i], z[i], P.landed[i]
+    memory[run.T_OLD] = memory[run.T]
+    counts[run.ACCEPTED] += 1
     if memory[CONSTANT] > 0.0:
         return
     log_error = math.log(max(error, 1e-10))
@@ -392,18 +430,25 @@ def _next(memory, counts):
     h = memory[run.H]
     if h >= left * (1 - 1e-10):
         return way * left
-    return way * (0.5 * left if h > 0.5 * left and h < left else h)
+    return way * (0.5 * left if h > 0.5 * left else h)
 
 
-@cfunc(KERNEL, cache=True)
+@NativeKernel
 def interpolant(t, y, memory, context, out):
     """The solution at a time inside the last step: a step of the method from its beginning."""
-    h, y_old, z = t - memory[run.T_OLD], part(memory, run.Y_OLD), part(memory, Z)
-    status = _stages(memory, context, memory[run.T_OLD], y_old, h)
+    P = _parts(memory)
+    status = _inside(P, memory, context, memory[run.T_OLD], P.y_old, t)
+    for i in range(P.size):
+        out[i] = P.z[i]
+    return status
+
+
+@njit(cache=True)
+def _inside(P, memory, context, t_old, y_old, t):
+    """A step from t_old to t, in z; k₀ is at hand."""
+    status = _stages(P, context, t_old, y_old, t - t_old)
     if status == OK and memory[PROJECT] > 0.0:
-        status, _, _ = _land(memory, context, t, y_old, h, False)
-    for i in range(int(memory[run.SIZE])):
-        out[i] = z[i]
+        status, _, _ = _land(P, memory, context, t, y_old, t - t_old, False)
     return status
 
 
@@ -411,12 +456,13 @@ def interpolant(t, y, memory, context, out):
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
     """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
     memory, context = pointer(memory_array), pointer(context_array)
+    P = _parts(memory)
     if counts[run.STATE] == run.START:
-        failure = _start(memory, context, counts, points)
+        failure = _start(P, memory, context, counts)
         if failure != OK:
             return failure
         counts[run.STATE] = run.STEPPING
-    k, k_new, size = part(memory, K), part(memory, K_NEW), int(memory[run.SIZE])
+    constant = memory[CONSTANT] > 0.0
     while True:
         if counts[run.STATE] != run.STEPPING:
             if not run.record(memory, context, counts, points, t_eval):
@@ -425,8 +471,8 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.TERMINATED
             if memory[run.T] == memory[run.T_END]:
                 return run.DONE
-            for i in range(size):
-                k[i] = k_new[i]
+            for i in range(P.size):
+                P.k[i] = P.k_new[i]
             counts[run.STATE] = run.STEPPING
         if counts[run.BUDGET] <= 0 or counts[run.STEPS] == steps.shape[0] or counts[run.REJECTIONS] == rejections.shape[0] or counts[run.FOUND] + counts[run.EVENTS] > found.shape[0]:
             return run.FULL
@@ -434,18 +480,18 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return run.TOO_MANY_STEPS
         counts[run.BUDGET] -= 1
         t, h = memory[run.T], _next(memory, counts)
-        status, cause, error = _step(memory, context, counts, h)
+        counts[run.NFEV] += P.stages
+        status, cause, error = _step(P, memory, context, t, h)
         if status == RAISED:
             return run.USER_FUNCTION_FAILED
-        constant = memory[CONSTANT] > 0.0
         if cause == 0 and error > 1.0 and not constant:
             cause = run.ERROR_TEST
         if cause != 0:
-            _reject(memory, context, counts, rejections, h, error, cause)
+            _reject(memory, counts, rejections, h, error, cause)
             if constant or memory[run.H] <= 1e-15 * max(abs(t), abs(t + h)) or memory[run.H] < 1e-290:
                 return run.STEP_TOO_SMALL
             continue
-        _accept(memory, counts, steps, h, error)
+        _accept(P, memory, counts, steps, h, error)
         if abs(h) == abs(memory[run.T_END] - t):
             memory[run.T] = memory[run.T_END]
         elif constant:
@@ -465,7 +511,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
 def evaluate(memory_array, context_array, times, states, wanted, out):
     """The solution at many times from the stored steps: ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the number done."""
     memory, context = pointer(memory_array), pointer(context_array)
-    size, y_old, k, z = int(memory[run.SIZE]), part(memory, run.Y_OLD), part(memory, K), part(memory, Z)
+    P = _parts(memory)
     way = 1.0 if times[-1] >= times[0] else -1.0
     current = -1
     for row in range(wanted.size):
@@ -476,24 +522,20 @@ def evaluate(memory_array, context_array, times, states, wanted, out):
                 lower = middle
             else:
                 upper = middle
-        if upper < times.size and wanted[row] == times[upper]:
+        if wanted[row] == times[upper]:
             lower = upper
         if wanted[row] == times[lower]:
-            for i in range(size):
+            for i in range(P.size):
                 out[row, i] = states[lower, i]
             continue
         if lower != current:
-            for i in range(size):
-                y_old[i] = states[lower, i]
-            memory[run.T_OLD] = times[lower]
-            if _derivative(memory, context, times[lower], y_old, k) != OK:
+            for i in range(P.size):
+                P.y_old[i] = states[lower, i]
+            if _derivative(P, context, times[lower], P.y_old, P.k) != OK:
                 return row
             current = lower
-        status = _stages(memory, context, times[lower], y_old, wanted[row] - times[lower])
-        if status == OK and memory[PROJECT] > 0.0:
-            status, _, _ = _land(memory, context, wanted[row], y_old, wanted[row] - times[lower], False)
-        if status != OK:
+        if _inside(P, memory, context, times[lower], P.y_old, wanted[row]) != OK:
             return row
-        for i in range(size):
-            out[row, i] = z[i]
+        for i in range(P.size):
+            out[row, i] = P.z[i]
     return wanted.size
