@@ -62,12 +62,12 @@ def _dormand_prince() -> Tableau:
                 [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656]])
     b = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84])
     e = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
-    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, beta=0.04)
+    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, beta=0.08)
 
 
 def _dormand_prince_8() -> Tableau:
     a = np.array([_full(row, 12) for row in dop853.A])
-    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7)
+    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7, beta=0.05)
 
 
 TABLEAUS = {"heun": _heun(), "dopri5": _dormand_prince(), "dop853": _dormand_prince_8()}
@@ -247,20 +247,17 @@ def _land(P, memory, context, t, y, h, measure):
     κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
     previous, square = math.inf, 0.0
-    measurements = (2 if P.two_errors else 1) if measure else 0
+    if measure:
+        _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
+        P.error[P.size] = h * P.e[P.stages]
     for iteration in range(_MOST_CORRECTIONS):
-        if iteration < measurements:
-            weights = P.e if iteration == 0 else P.e_second
-            _combine_alone(P.k, weights, P.stages, h, P.stride, P.error)
-            P.error[P.size] = h * weights[P.stages]
         status = _landing(P, context, t, P.z, P.landed)
         memory[run.LANDINGS] += 1.0
         if status != OK:
             return status, run.SINGULAR_MATRIX, math.inf
-        if iteration < measurements:
-            this = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size)
-            square = this if iteration == 0 else _two_errors(square, this)
-            if iteration == 0 and measurements == 1 and this > P.size and memory[CONSTANT] == 0.0:
+        if measure and iteration == 0:
+            square = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
+            if square > P.size and memory[CONSTANT] == 0.0:
                 return OK, run.ERROR_TEST, square
         correction = _correct(P, memory[SCALE_Q], memory[SCALE_V])
         memory[run.CORRECTION] = correction
@@ -268,8 +265,7 @@ def _land(P, memory, context, t, y, h, measure):
             return OK, run.PROJECTION_FAILED if correction == correction else run.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
             memory[KAPPA] = max(2.0 * correction / (previous * previous), 0.5 * memory[KAPPA], 1e-3)
-        small = memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-9 and correction > 0.1 * previous)
-        if small and iteration + 1 >= measurements:
+        if memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-9 and correction > 0.1 * previous):
             return OK, 0, square
         if iteration > 2 and correction > previous:
             break
@@ -278,10 +274,14 @@ def _land(P, memory, context, t, y, h, measure):
 
 
 @njit(cache=True)
-def _two_errors(fifth, third):
-    """The combined estimate of the method of order 8."""
-    both = fifth + 0.01 * third
-    return fifth * fifth / both if both > 0.0 else 0.0
+def _share(P, y, h):
+    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is reduced; from the whole error, so that it cannot vanish by chance."""
+    if not P.two_errors:
+        return 1.0
+    fifth = run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
+    _combine_alone(P.k, P.e_second, P.stages, h, P.stride, P.error)
+    both = fifth + 0.01 * run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
+    return fifth / both if both > 0.0 else 1.0
 
 
 @njit(cache=True)
@@ -290,15 +290,10 @@ def _end_without_landing(P, memory, context, t, y, h):
     status = _derivative(P, context, t, P.z, P.landed)
     if status != OK:
         return status, run.SINGULAR_MATRIX, math.inf
-    square = 0.0
-    for measurement in range(2 if P.two_errors else 1):
-        weights = P.e if measurement == 0 else P.e_second
-        _combine_alone(P.k, weights, P.stages, h, P.stride, P.error)
-        for i in range(P.size):
-            P.error[i] += h * weights[P.stages] * P.landed[i]
-        this = run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
-        square = this if measurement == 0 else _two_errors(square, this)
-    return OK, 0, square
+    _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
+    for i in range(P.size):
+        P.error[i] += h * P.e[P.stages] * P.landed[i]
+    return OK, 0, run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
 
 
 @njit(cache=True)
