@@ -1,7 +1,8 @@
-"""Mechanisms and features of every kind, each against something independent: a closed form, minimal coordinates integrated by SciPy, an invariant, or the documentation's promise."""
+"""Mechanisms and features of every kind, each against something independent: a closed form, minimal coordinates and SciPy, an invariant, a promise."""
 
 import _thread
 import copy
+import itertools
 import math
 import pickle
 import subprocess
@@ -59,7 +60,7 @@ def test_pendulum_on_a_pivot_that_is_shaken():
 
 @pytest.mark.parametrize("v0", [None, [0.0, 1.4]])
 def test_bead_on_a_rotating_rod(v0):
-    """r = r₀ cosh ωt, held by a force 2 m ω r′; "at rest" means as far as the constraints allow."""
+    """R = r₀ cosh ωt, held by a force 2 m ω r′; "at rest" means as far as the constraints allow."""
     omega, r0 = 2.0, 0.7
     system = hn.System(np.eye(2), np.zeros(2), lambda t, q: q[1] * np.cos(omega * t) - q[0] * np.sin(omega * t))
     sol = hn.solve(system, (0, 1.5), [r0, 0.0], v0, **FINE)
@@ -73,7 +74,8 @@ def test_bead_on_a_rotating_rod(v0):
 def test_skate_on_an_inclined_plane(form):
     """Neimark & Fufaev: turning at a constant rate it does not slide down, but moves along a cycloid across the slope."""
     omega, pull = 1.7, GRAVITY * math.sin(0.3)
-    rows = {"matrix": lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]), "residual": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2])}[form]
+    rows = {"matrix": lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]),
+            "residual": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2])}[form]
     sol = hn.solve(hn.System(np.ones(3), np.array([pull, 0.0, 0.0]), velocity_constraint=rows), (0, 6), np.zeros(3), [0, 0, omega], **FINE)
     c, turn = pull / (2 * omega**2), omega * sol.t
     assert on_manifold(sol, 1e-13)
@@ -82,12 +84,17 @@ def test_skate_on_an_inclined_plane(form):
 
 def test_chaplygin_sleigh():
     mass, inertia, a, u0, w0 = 1.3, 0.4, 0.25, 0.8, 2.0
-    system = hn.System(np.array([mass, mass, inertia]), np.zeros(3), velocity_constraint=lambda q, v: -np.sin(q[2]) * v[0] + np.cos(q[2]) * v[1] - a * v[2])
+
+    def sideways(q, v):
+        return -np.sin(q[2]) * v[0] + np.cos(q[2]) * v[1] - a * v[2]
+
+    system = hn.System(np.array([mass, mass, inertia]), np.zeros(3), velocity_constraint=sideways)
     sol = hn.solve(system, (0, 8), np.zeros(3), [u0, a * w0, w0], **FINE)
 
     def rate(t, y):
-        u, w, x, y_, angle = y
-        return [a * w**2, -mass * a * u * w / (inertia + mass * a**2), u * np.cos(angle) - a * w * np.sin(angle), u * np.sin(angle) + a * w * np.cos(angle), w]
+        u, w, angle = y[0], y[1], y[4]
+        cos, sin = np.cos(angle), np.sin(angle)
+        return [a * w**2, -mass * a * u * w / (inertia + mass * a**2), u * cos - a * w * sin, u * sin + a * w * cos, w]
 
     expected = reference(rate, (0, 8), [u0, w0, 0, 0, 0])
     np.testing.assert_allclose(sol.q[:, -1], expected[2:], atol=1e-8)
@@ -154,9 +161,10 @@ def test_mass_that_depends_on_position():
 @pytest.mark.parametrize("factor", [1.0, -1.0, 2.0, 1e-6, 1e6])
 def test_a_row_twice_changes_nothing(factor):
     pendulum = hn.mechanisms.pendulum()
-    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: np.array([q @ q - 1, factor * (q @ q - 1)]), constraint_names=["rod", "rod again"])
+    rows = {"constraint": lambda q: np.array([q @ q - 1, factor * (q @ q - 1)]), "constraint_names": ["rod", "rod again"]}
+    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), **rows)
     sol = hn.solve(system, (0, 5), pendulum.q0, pendulum.v0, **FINE)
-    q, v, lam = pendulum.exact(sol.t)
+    q, _v, lam = pendulum.exact(sol.t)
     assert on_manifold(sol, 1e-11 * max(1, factor))
     np.testing.assert_allclose(sol.q, q, atol=1e-7)
     np.testing.assert_allclose(np.array([1, factor]) @ sol.lam, lam[0], atol=1e-6)
@@ -173,9 +181,9 @@ def test_parallelogram_with_a_redundant_bar():
         x, y, angle = q
         return (x + places * np.cos(angle) - places) ** 2 + (y + places * np.sin(angle)) ** 2 - 1
 
-    system = hn.System(np.array([1.0, 1.0, 0.1]), np.array([0.0, -GRAVITY, 0.0]), constraint, constraint_names=["left bar", "middle bar", "right bar"])
+    system = hn.System(np.array([1.0, 1.0, 0.1]), np.array([0.0, -GRAVITY, 0.0]), constraint, constraint_names=["left", "middle", "right"])
     sol = hn.solve(system, (0, 5), [*pendulum.q0, 0.0], [*pendulum.v0, 0.0], **FINE)
-    q, v, lam = pendulum.exact(sol.t)
+    q, _v, lam = pendulum.exact(sol.t)
     assert on_manifold(sol, 1e-10)
     np.testing.assert_allclose(sol.q, [*q, np.zeros_like(sol.t)], atol=1e-7)
     np.testing.assert_allclose(sol.lam.sum(axis=0), lam[0], atol=1e-6)
@@ -195,7 +203,7 @@ def test_statically_determined_systems_stand_still():
     """As many constraints as coordinates: nothing moves, and the multipliers carry the load; a handful of steps suffices."""
     system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: np.array([q @ q - 1, (q[0] - 1.1) ** 2 + q[1] ** 2 - 0.7**2]))
     start = hn.consistent(system, [0.8, -0.6], repair=True)
-    sol = hn.solve(system, (0, 10), start.q, start.v)
+    sol = hn.solve(system, (0, 10), start.q, start.v, max_steps=20_000)
     assert sol.success, sol.message
     assert sol.steps + sol.rejections < 100
     np.testing.assert_allclose(sol.q, start.q[:, None] * np.ones_like(sol.t), atol=1e-14)
@@ -205,15 +213,28 @@ def test_statically_determined_systems_stand_still():
 def test_equilibrium_is_cheap(stiffness):
     """A mass at rest on an oblique guide, held by a spring: rounding of v is not a reason for small steps."""
     along, normal = np.array([math.cos(0.3), math.sin(0.3)]), np.array([-math.sin(0.3), math.cos(0.3)])
-    system = hn.System(np.eye(2), lambda q, v: -stiffness * (q - 0.7 * along) - v + 9.81 * along[1] * along - np.array([0.0, 9.81]), lambda q: normal @ q)
+    weight = 9.81 * along[1] * along - np.array([0.0, 9.81])
+    system = hn.System(np.eye(2), lambda q, v: -stiffness * (q - 0.7 * along) - v + weight, lambda q: normal @ q)
     sol = hn.solve(system, (0, 10), 0.7 * along)
     assert sol.success, sol.message
     assert sol.steps + sol.rejections < 1000
     np.testing.assert_allclose(sol.q[:, -1], 0.7 * along, atol=1e-8)
 
 
+@pytest.mark.parametrize("angle", [0.3, 0.7, 1.1])
+@pytest.mark.parametrize("stiffness", [0.0, 4.0, 100.0])
+def test_equilibrium_at_the_origin_is_cheap(angle, stiffness):
+    """Q = 0 and v = 0, apart from rounding, for ever: what is small then is told by the tolerance, not by q and v."""
+    along, normal = np.array([math.cos(angle), math.sin(angle)]), np.array([-math.sin(angle), math.cos(angle)])
+    system = hn.System(np.eye(2), lambda q, v: 9.81 * along[1] * along - np.array([0.0, 9.81]) - stiffness * q - v, lambda q: normal @ q)
+    sol = hn.solve(system, (0, 10), np.zeros(2), max_steps=20_000)
+    assert sol.success, sol.message
+    assert sol.steps + sol.rejections < 500
+    np.testing.assert_allclose(sol.q, 0, atol=1e-7)
+
+
 def test_rank_that_is_lost_for_a_moment():
-    """A point on the x-axis crosses the origin, where the gradient of x y vanishes: a run that goes on must stay on the axis, or say that it cannot."""
+    """A point on the x-axis crosses the origin, where the gradient of x y vanishes: a run stays on the axis, or says that it cannot go on."""
     sol = hn.solve(hn.System(np.eye(2), np.zeros(2), lambda q: q[0] * q[1]), (0, 2), [-1.0, 0.0], [1.0, 0.0])
     assert np.all(np.isfinite(sol.y))
     if sol.success:
@@ -247,7 +268,7 @@ def _E(p):
 
 
 def test_rigid_body_in_euler_parameters():
-    """M = 4 EᵀJE is singular (along p), but regular for motions with |p| = 1; the free body obeys Euler's equations, also through its tumbling about the middle axis."""
+    """M = 4 EᵀJE is singular (along p), but regular for motions with |p| = 1; the free body tumbles about its middle axis as Euler says."""
     J = np.diag([1.0, 2.0, 3.5])
     system = hn.System(lambda q: 4 * _E(q).T @ J @ _E(q), lambda q, v: 8 * _E(v).T @ J @ _E(v) @ q, lambda q: q @ q - 1, n=4)
     w0, p0 = np.array([0.1, 2.0, 0.05]), np.array([1.0, 0.0, 0.0, 0.0])
@@ -328,7 +349,8 @@ def test_ordinary_numpy_is_understood():
 
 
 def _branches(q):
-    return np.array([0.0, -GRAVITY if q[0] > 0 else -GRAVITY])
+    side = 1 if q[0] > 0 else -1
+    return np.array([0.0, -GRAVITY * side * side])
 
 
 def _loops(q):
@@ -397,7 +419,8 @@ def test_foreign_functions_in_every_role(role):
 
 def test_written_derivative_of_a_foreign_constraint():
     pendulum = hn.mechanisms.pendulum()
-    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: float(q[0]) ** 2 + float(q[1]) ** 2 - 1, derivatives={"constraint_q": lambda q: 2 * q.reshape(1, 2)})
+    derivatives = {"constraint_q": lambda q: 2 * q.reshape(1, 2)}
+    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: float(q[0]) ** 2 + float(q[1]) ** 2 - 1, derivatives=derivatives)
     sol = hn.solve(system, (0, 2), pendulum.q0, pendulum.v0, **FINE)
     np.testing.assert_allclose(sol.q, pendulum.exact(sol.t)[0], atol=1e-8)
 
@@ -410,7 +433,10 @@ def test_forward_then_backward_returns(method):
     chain = hn.mechanisms.double_pendulum()
     there = hn.solve(chain.system, (0, 2), chain.q0, chain.v0, method=method, **FINE)
     back = hn.solve(chain.system, (2, 0), there.q[:, -1], there.v[:, -1], method=method, **FINE)
-    assert back.success and back.t[0] == 2 and back.t[-1] == 0 and np.all(np.diff(back.t) < 0)
+    assert back.success
+    assert back.t[0] == 2
+    assert back.t[-1] == 0
+    assert np.all(np.diff(back.t) < 0)
     np.testing.assert_allclose(back.q[:, -1], chain.q0, atol=1e-6)
     assert on_manifold(back, 1e-13)
 
@@ -435,7 +461,8 @@ def test_t_eval_keeps_memory_small():
     sol = hn.solve(system, (0, 1000), [1.0, 0.0], t_eval=np.linspace(0, 1000, 5), step=1e-2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert sol.steps == 100_000 and sol.t.size == 5
+    assert sol.steps == 100_000
+    assert sol.t.size == 5
     assert peak < 8e6, f"{peak / 1e6:.1f} MB, but the steps alone would take 4 MB"
 
 
@@ -472,7 +499,7 @@ def test_dense_output_meets_the_points_and_refuses_other_times():
 
 
 def test_events_at_known_zeros():
-    """x = cos t: zeros, their directions, the second one terminal."""
+    """X = cos t: zeros, their directions, the second one terminal."""
     system = hn.System(1.0, lambda q: -q)
 
     def passes(q):
@@ -492,7 +519,8 @@ def test_events_at_known_zeros():
     np.testing.assert_allclose(sol.t_events[1], zeros[1:2], atol=1e-12)
     np.testing.assert_allclose(sol.t_events[2], zeros[::2], atol=1e-12)
     np.testing.assert_allclose(sol.t_events[3], [7.25], rtol=1e-13)
-    assert sol.t_events[4].size == 0 and sol.q_events[4].shape == (0, 1)
+    assert sol.t_events[4].size == 0
+    assert sol.q_events[4].shape == (0, 1)
     np.testing.assert_allclose(sol.q_events[0], 0, atol=1e-12)
     np.testing.assert_allclose(sol.v_events[0][:, 0], -np.sin(zeros), atol=1e-12)
 
@@ -500,11 +528,15 @@ def test_events_at_known_zeros():
 @pytest.mark.parametrize("span", [(0, 10), (0, -10)])
 @pytest.mark.parametrize(("terminal", "at"), [(True, 0.5), (1, 0.5), (2, 1.5), (3, 2.5), (9, None)])
 def test_terminal_events(span, terminal, at):
-    sol = hn.solve(hn.System(1.0, lambda q: -q), span, [1.0], rtol=1e-13, atol=1e-14, events=hn.Event(lambda q: q[0], terminal=terminal), dense_output=True)
+    event = hn.Event(lambda q: q[0], terminal=terminal)
+    sol = hn.solve(hn.System(1.0, lambda q: -q), span, [1.0], rtol=1e-13, atol=1e-14, events=event, dense_output=True)
     if at is None:
-        assert sol.status == 0 and sol.t[-1] == span[1]
+        assert sol.status == 0
+        assert sol.t[-1] == span[1]
         return
-    assert sol.success and sol.status == 1 and "event" in sol.message
+    assert sol.success
+    assert sol.status == 1
+    assert "event" in sol.message
     assert sol.t[-1] == sol.t_events[0][-1]
     np.testing.assert_allclose(sol.t[-1], math.copysign(at * math.pi, span[1]), atol=1e-12)
     np.testing.assert_allclose(sol.q[0], np.cos(sol.t), atol=1e-11)
@@ -517,8 +549,8 @@ def test_event_time_on_the_pendulum_and_states_on_the_manifold():
     pendulum = hn.mechanisms.pendulum()
     sol = hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=1e-12, atol=1e-13, events=lambda q: q[0])
     period = float(4 * math.pi / 2 / (math.sqrt(GRAVITY) * _agm(1.0, math.cos(math.pi / 4))))
-    assert sol.t_events[0].size == 5
-    np.testing.assert_allclose(sol.t_events[0], period * (0.25 + 0.5 * np.arange(5)), atol=1e-10)
+    assert sol.t_events[0].size == 4
+    np.testing.assert_allclose(sol.t_events[0], period * (0.25 + 0.5 * np.arange(4)), atol=1e-10)
     assert np.max(np.abs(np.sum(sol.q_events[0] ** 2, axis=1) - 1)) < 1e-14
 
 
@@ -540,7 +572,7 @@ def test_events_at_both_ends_and_touching_zero():
 
 
 def test_bouncing_ball_by_restarts():
-    """v flips by −0.8 at each impact: impact times are a geometric series."""
+    """V flips by −0.8 at each impact: impact times are a geometric series."""
     system, t, q, v, impacts = hn.System(1.0, np.array([-GRAVITY])), 0.0, np.array([1.0]), np.array([0.0]), []
     for _ in range(8):
         sol = hn.solve(system, (t, 10), q, v, rtol=1e-12, atol=1e-13, events=hn.Event(lambda q: q[0], terminal=True, direction=-1))
@@ -552,8 +584,8 @@ def test_bouncing_ball_by_restarts():
 
 
 def test_several_terminal_events_in_one_step():
-    sol = hn.solve(hn.System(1.0, np.zeros(1)), (0, 10), [0.0], [1.0], first_step=10.0, events=[hn.Event(lambda q: q[0] - 3, terminal=True), hn.Event(lambda q: q[0] - 2, terminal=True),
-                                                                                              lambda q: q[0] - 1, lambda q: q[0] - 4])
+    events = [hn.Event(lambda q: q[0] - 3, terminal=True), hn.Event(lambda q: q[0] - 2, terminal=True), lambda q: q[0] - 1, lambda q: q[0] - 4]
+    sol = hn.solve(hn.System(1.0, np.zeros(1)), (0, 10), [0.0], [1.0], first_step=10.0, events=events)
     np.testing.assert_allclose(sol.t[-1], 2.0, rtol=1e-12)
     assert [times.size for times in sol.t_events] == [0, 1, 1, 0]
     np.testing.assert_allclose(sol.q[:, -1], 2.0, rtol=1e-12)
@@ -580,7 +612,9 @@ def test_a_failed_event_leaves_no_trace():
 
     system = cartesian_pendulum()
     first = hn.solve(system, (0, 2), [1.0, 0.0], events=touchy)
-    assert not first.success and "not yet" in first.message and "events[0]" in first.message
+    assert not first.success
+    assert "not yet" in first.message
+    assert "events[0]" in first.message
     state["fails"] = False
     second = hn.solve(system, (0, 2), [1.0, 1e-5], events=touchy)
     assert second.success, second.message
@@ -607,7 +641,8 @@ def test_order_at_constant_step(method, order, steps):
     errors = []
     for step in steps:
         sol = hn.solve(pendulum.system, (0, 2), pendulum.q0, pendulum.v0, method=method, step=step)
-        assert sol.steps == round(2 / step) and on_manifold(sol, 1e-13)
+        assert sol.steps == round(2 / step)
+        assert on_manifold(sol, 1e-13)
         np.testing.assert_allclose(np.diff(sol.t), step, rtol=1e-9)
         errors.append([np.max(np.abs(x - e)) for x, e in zip((sol.q, sol.v, sol.lam), pendulum.exact(sol.t), strict=True)])
     rates = np.log2(np.divide(*errors))
@@ -634,22 +669,25 @@ def test_absolute_tolerances_of_each_coordinate():
 
 def test_tolerance_is_met_over_a_wide_range():
     pendulum = hn.mechanisms.pendulum()
-    errors = [np.max(np.abs(s.q - pendulum.exact(s.t)[0])) for s in (hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=10.0**-k, atol=10.0**-k) for k in (4, 6, 8, 10, 12))]
-    assert np.all(np.array(errors) < 100 * 10.0 ** -np.array([4, 6, 8, 10, 12]))
-    assert all(a > b for a, b in zip(errors[:-1], errors[1:], strict=True))
+    tolerances = 10.0 ** -np.array([4, 6, 8, 10, 12])
+    runs = [hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=float(e), atol=float(e)) for e in tolerances]
+    errors = [np.max(np.abs(run.q - pendulum.exact(run.t)[0])) for run in runs]
+    assert np.all(errors < 100 * tolerances)
+    assert all(a > b for a, b in itertools.pairwise(errors))
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**30])
 def test_units_do_not_matter(scale):
-    """Lengths in micrometres or in megametres: the same steps, the same digits."""
+    """Lengths in nanometres or in gigametres, a power of two: the same steps, digit by digit."""
     def run(unit):
         system = hn.System(1.0, np.array([0.0, -GRAVITY * unit]), lambda q: q @ q - unit**2, n=2)
         return hn.solve(system, (0, 3), [unit, 0.0], atol=1e-9 * unit)
 
     one, other = run(1.0), run(scale)
-    assert on_manifold(one, 1e-13) and max(other.drift) < 1e-13 * scale**2
-    assert other.steps == one.steps
-    np.testing.assert_allclose(other.q / scale, one.q, atol=1e-9)
+    assert on_manifold(one, 1e-13)
+    assert max(other.drift) < 1e-13 * scale**2
+    np.testing.assert_array_equal(other.t, one.t)
+    np.testing.assert_array_equal(other.q / scale, one.q)
 
 
 # Systems as objects: parameters, copies, threads, interruption
@@ -673,8 +711,9 @@ def test_other_parameters_compile_nothing(monkeypatch):
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_copies_and_pickles_of_systems_made_of_lambdas(clone):
-    system = hn.System(lambda q, p: np.array([[p.m, 0], [0, p.m + 0 * q[0]]]), lambda t, v, p: np.array([0.1 * np.sin(t), -p.m * p.g]) - 0.1 * v, lambda q: q @ q - 1,
-                       potential=lambda q, p: p.m * p.g * q[1], parameters={"m": 2.0, "g": GRAVITY}, names=["x", "y"], constraint_names=["rod"], name="lamp")
+    functions = {"mass": lambda q, p: np.array([[p.m, 0], [0, p.m + q[0] ** 2]]), "force": lambda t, v, p: np.array([0.1 * np.sin(t), -p.m * p.g]) - 0.1 * v,
+                 "constraint": lambda q: q @ q - 1, "potential": lambda q, p: p.m * p.g * q[1]}
+    system = hn.System(**functions, parameters={"m": 2.0, "g": GRAVITY}, names=["x", "y"], constraint_names=["rod"], name="lamp")
     twin = clone(system)
     assert (twin.name, twin.names, twin.constraint_names, dict(twin.parameters)) == ("lamp", ["x", "y"], ["rod"], {"m": 2.0, "g": GRAVITY})
     one, two = (hn.solve(s, (0, 3), [1.0, 0.0], parameters={"g": 5.0}) for s in (system, twin))
@@ -723,9 +762,10 @@ def test_results_travel_between_processes(tmp_path):
         p = hn.mechanisms.pendulum()
         extra = hn.solve(p.system, (0, 1), p.q0, p.v0)
         sol = pickle.load(open({str(tmp_path / "sol")!r}, "rb"))
-        print(np.array_equal(sol.q, extra.q), np.array_equal(sol.lam, extra.lam), np.allclose(sol.a, extra.a), np.allclose(sol.energy, extra.energy), sol.sol(0.5)[0].shape)
+        print(*[np.allclose(getattr(sol, name), getattr(extra, name), atol=1e-14) for name in ("q", "lam", "a", "energy")])
+        print(np.allclose(sol.sol(0.5)[0] @ sol.sol(0.5)[0], 1))
         """)
-    assert out.split("(")[0].split() == ["True"] * 4
+    assert out.split() == ["True"] * 5
 
 
 def test_threads_give_the_same_digits():
@@ -755,7 +795,8 @@ def test_threads_with_python_functions_and_other_parameters():
 
 
 def _interrupted(sol) -> bool:
-    return not sol.success and sol.status == -1 and "interrupt" in sol.message.lower() and sol.t.size > 1 and bool(np.all(np.diff(sol.t) > 0)) and bool(np.all(np.isfinite(sol.y)))
+    ordered = bool(np.all(np.diff(sol.t) > 0) and np.all(np.isfinite(sol.y)))
+    return not sol.success and sol.status == -1 and "interrupt" in sol.message.lower() and sol.t.size > 1 and ordered
 
 
 def test_keyboard_interrupt_in_a_progress_callback():
@@ -779,7 +820,7 @@ def test_ctrl_c_returns_what_there_is(kind):
     hn.solve(system, (0, 0.1), [1.0, 0.0])
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
-    sol = hn.solve(system, (0, 1e6), [1.0, 0.0], t_eval=np.linspace(0, 1e6, 10_000_001), max_steps=10**9)
+    sol = hn.solve(system, (0, 1e6), [1.0, 0.0], t_eval=np.linspace(0, 1e6, 100_001), max_steps=10**9)
     timer.join()
     assert _interrupted(sol), sol.message
 
@@ -788,12 +829,15 @@ def test_progress_is_told_to_the_end():
     told = []
     pendulum = hn.mechanisms.pendulum()
     hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, progress=told.append, step=1e-3)
-    assert told == sorted(told) and told[-1] == 1.0
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 def test_a_result_prints_and_converts():
     pendulum = hn.mechanisms.pendulum()
     sol = hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0)
-    assert "success" in str(sol) and "|g|" in str(sol) and "energy" in str(sol)
+    assert "success" in str(sol)
+    assert "|g|" in str(sol)
+    assert "energy" in str(sol)
     np.testing.assert_allclose(sol.system.functions["mass"].evaluate({"t": 0.0, "q": sol.q[:, -1], "v": sol.v[:, -1]}) @ sol.a[:, -1],
                                np.array([0, -GRAVITY]) - 2 * sol.q[:, -1] * sol.lam[0, -1], atol=1e-12)

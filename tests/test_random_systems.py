@@ -1,7 +1,7 @@
-"""Whatever the system: a run ends on its manifold, or says why it did not.  Never NaN with success, never a hang, never an exception that names nothing.
+"""Whatever the system: a run ends on its manifold, or says why it did not.  Never NaN with success, never a hang, never an error that names nothing.
 
-Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite masses, forces that end in a pole or a square root, rows that are redundant,
-contradictory or lose their rank on the way, starts far off the manifold.
+Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite masses, forces that end in a pole or a square
+root, rows that are redundant, contradictory or lose their rank on the way, starts far off the manifold.
 """
 
 import time
@@ -74,6 +74,10 @@ def make_mass(random: np.random.Generator, n: int, kind: str):
 
 FORCES = ("constant", "polynomial", "sine", "damped", "friction", "driven", "stiff")
 BAD_FORCES = (*FORCES, "explosive", "pole", "root", "logarithm", "jump", "nan")
+
+
+COSTLY = ("stiff", "friction", "jump", "explosive")
+"""Forces for which a method of order five or eight may well need more than 20000 steps."""
 
 
 def make_force(random: np.random.Generator, n: int, kind: str):
@@ -179,6 +183,23 @@ def row_sizes(parts, t, q, v):
     return np.abs(value(q)), np.abs(G) @ np.abs(q), np.abs(G) @ np.abs(v)
 
 
+def attempt(parts, q0, v0, options):
+    """(solution, None) or (None, error); any other exception passes."""
+    try:
+        with np.errstate(all="ignore"):
+            return hn.solve(hn.System(**parts), (0.0, 1.0), q0, v0, max_steps=20_000, **options), None
+    except (hn.HolonomeError, ValueError) as error:
+        return None, error
+
+
+def check_message(error: Exception, repair: bool) -> None:
+    message = str(error)
+    assert len(message) > 20, message
+    assert any(role in message for role in ROLES), message
+    if isinstance(error, hn.InconsistentStart) and not repair:
+        assert "repair=True" in message or "better q0" in message, message
+
+
 def check(case) -> None:
     parts, q0, v0, options, kinds = case
     note(str(kinds))
@@ -186,25 +207,27 @@ def check(case) -> None:
     event(f"force {kinds['force']}")
     event(f"constraint {kinds['constraint']}")
     begin = time.perf_counter()
-    try:
-        with np.errstate(all="ignore"):
-            sol = hn.solve(hn.System(**parts), (0.0, 1.0), q0, v0, max_steps=20_000, **options)
-    except (hn.HolonomeError, ValueError) as error:
-        message = str(error)
+    sol, error = attempt(parts, q0, v0, options)
+    assert time.perf_counter() - begin < LONGEST
+    if sol is None:
         event(f"raises {type(error).__name__}")
-        assert len(message) > 20 and any(role in message for role in ROLES), message
-        assert options["repair"] or not isinstance(error, hn.InconsistentStart) or "repair=True" in message or "better q0" in message, message
+        check_message(error, options["repair"])
         return
-    finally:
-        assert time.perf_counter() - begin < LONGEST
     event(f"success {sol.success}")
-    assert sol.t.size > 0 and np.all(np.isfinite(sol.t)) and np.all(np.isfinite(sol.q)) and np.all(np.isfinite(sol.v))
+    assert sol.t.size > 0
+    assert np.all(np.isfinite(sol.t))
+    assert np.all(np.isfinite(sol.q))
+    assert np.all(np.isfinite(sol.v))
     assert np.all(np.diff(sol.t) > 0)
     if not sol.success:
-        assert sol.status == -1 and len(sol.message) > 20, sol.message
+        assert sol.status == -1
+        assert len(sol.message) > 20
+        assert "max_steps" not in sol.message or kinds["method"] == "heun" or kinds["force"] in COSTLY, sol.message
         return
-    assert sol.t[-1] == 1.0 and sol.status == 0
-    assert np.all(np.isfinite(sol.lam)) and np.all(np.isfinite(sol.a))
+    assert sol.t[-1] == 1.0
+    assert sol.status == 0
+    assert np.all(np.isfinite(sol.lam))
+    assert np.all(np.isfinite(sol.a))
     if parts["constraint"] is not None:
         for i in np.unique(np.linspace(0, sol.t.size - 1, 30).astype(int)):
             with np.errstate(all="ignore"):

@@ -44,8 +44,8 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            is_from_typer = isinstance(error, typer.Abort) or hasattr(error, "exit_code")
-            if is_from_typer or ctx.params.get("traceback"):
+            is_for_typer = isinstance(error, (typer.Abort, BrokenPipeError)) or hasattr(error, "exit_code")
+            if is_for_typer or ctx.params.get("traceback"):
                 raise
             expected = isinstance(error, (ValueError, OSError, ImportError))
             text = str(error).replace("repair=True", "--repair") if expected else f"{type(error).__name__}: {error} (--traceback shows where)"
@@ -92,9 +92,9 @@ def list_mechanisms() -> None:
     for name, make in mechanisms.available().items():
         mechanism = make()
         known = "exact" if mechanism.exact else f"{mechanism.reference.digits} digits" if mechanism.reference else "–"
-        title = mechanism.title.partition(" (")[0]
+        about = Text(_short(mechanism.title)) + Text(f"\n{mechanism.source}", style="dim")
         span = "{:g} … {:g}".format(*mechanism.t_span)
-        table.add_row(name, Text(title) + Text(f"\n{mechanism.source}", style="dim"), str(mechanism.system.n), str(mechanism.system.m), span, known)
+        table.add_row(name, about, str(mechanism.system.n), str(mechanism.system.m), span, known)
     out = _out()
     out.print(table)
     out.print("\nn coordinates, m constraints.  Run one: [bold]holonome run pendulum --out pendulum.png[/]")
@@ -140,7 +140,7 @@ def run(mechanism: Annotated[str, typer.Argument(help="Name of a mechanism, see:
     if as_json:
         print(json.dumps(_as_dict(done, files), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print_summary(_out(), chosen.title, [*_rows(done), *(("written", str(file)) for file in files)])
+        _print_summary(_out(), _short(chosen.title), [*_rows(done), *(("written", str(file)) for file in files)])
     if not done.solution.success:
         _fail(done.solution.message, 1)
 
@@ -211,7 +211,7 @@ def _simulate(mechanism: Mechanism, t_span: tuple[float, float], **options: Any)
             return time.perf_counter() - begin, solution
 
     first, solution = simulate()
-    seconds = min(first, *(simulate()[0] for _ in range(3))) if first < 1.0 else first
+    seconds = simulate()[0] if first < 1.0 else first
     return _Done(mechanism, solution, first, seconds)
 
 
@@ -309,8 +309,8 @@ def _rows(done: _Done) -> list[tuple[str, str]]:
     solution, system = done.solution, done.solution.system
     speed = f"{_duration(done.seconds)} of computing"
     if done.first > 2 * done.seconds:
-        speed += f" ({_duration(done.first)} the first time, with loading)"
-    rows = [("system", f"{system.n} coordinates, {system.m} constraints"),
+        speed += f" (second run; first {_duration(done.first)}, with loading)"
+    rows = [("system", f"{_count(system.n, 'coordinate')}, {_count(system.m, 'constraint')}"),
             ("time", f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {solution.t.size} points" if solution.t.size else "no points"),
             ("method", f"{solution.method}, rtol {solution.rtol:g}"),
             ("steps", f"{solution.steps}, {solution.rejections} rejected, {solution.nfev} evaluations"),
@@ -322,7 +322,9 @@ def _rows(done: _Done) -> list[tuple[str, str]]:
         rows.append(("energy", f"{energy[0]:.6g}, changes by at most {energy[1]:.1e}"))
     if error:
         rows.append(("error", f"{error[0]:.1e}, relative to {error[1]}"))
-    return rows if solution.success and solution.message == "the end was reached" else [("result", solution.message), *rows]
+    if solution.success and solution.message != "the end was reached":
+        rows.append(("note", solution.message))
+    return rows
 
 
 def _as_dict(done: _Done, files: list[Path]) -> dict[str, Any]:
@@ -352,6 +354,15 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _short(title: str) -> str:
+    """A title without what it says in parentheses, which its source says again."""
+    return title.partition(" (")[0]
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def _duration(seconds: float) -> str:

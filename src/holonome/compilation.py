@@ -119,7 +119,7 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
     Parameters
     ----------
     function
-        Inputs t, y, z, p; first output the result; an optional second output, a scalar, is the margin by which the system is regular: the kernel's status is
+        Inputs t, y, z, p; first output the result, a column of which only entries that are not structurally zero are written; an optional second output, a scalar, is the margin by which the system is regular: the kernel's status is
         ``SINGULAR`` unless it is positive.
     name
         The symbol.
@@ -136,7 +136,7 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
         status = write.value(f"call i32 {target}(double %t, ptr %y, ptr {block}, ptr %context, ptr {block})")
         write.lines += [f"%failed{number} = icmp ne i32 {status}, 0", f"br i1 %failed{number}, label %stop{number}, label %go{number}",
                         f"stop{number}:", f"ret i32 {status}", f"go{number}:"]
-    margin = "1.0"
+    margin, rows = "1.0", function.sparsity_out(0).row()
     for k in range(function.n_instructions()):
         operation, target, operands = _OPERATIONS[function.instruction_id(k)], function.instruction_output(k), function.instruction_input(k)
         if operation == "OP_INPUT":
@@ -144,7 +144,7 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
             work[target[0]] = "%t" if pointer is None else write.load(pointer, operands[1])
         elif operation == "OP_OUTPUT":
             if target[0] == 0:
-                write.store(work[operands[0]], "%out", target[1])
+                write.store(work[operands[0]], "%out", rows[target[1]])
             else:
                 margin = work[operands[0]]
         elif operation == "OP_CONST":
@@ -215,8 +215,8 @@ def _write(path: Path, code: bytes) -> None:
 
 
 def kernel(expression: ca.SX, inputs: Sequence[ca.SX], *, margin: ca.SX | None = None, suppliers: Sequence[int] = ()) -> Kernel:
-    """Compile a dense column of expressions of (t, y, z, p), or take it from the cache."""
-    outputs = [ca.densify(expression)] + ([] if margin is None else [margin])
+    """Compile a column of expressions of (t, y, z, p), or take it from the cache."""
+    outputs = [expression] + ([] if margin is None else [margin])
     function = ca.Function("kernel", list(inputs), outputs, list(ARGUMENTS), ["out", "margin"][: len(outputs)], {"cse": True})
     level = 2 if function.n_instructions() <= OPTIMISED_UP_TO else 0
     text = assembly(function, "kernel", suppliers)

@@ -60,7 +60,7 @@ class CompiledEvents:
         self.events = tuple(events)
         self.foreign: dict[int, Foreign] = {}
         values, blocks = [], []
-        offset = start = system.work_offset - PARAMETERS
+        offset = start = system.context_size
         for i, event in enumerate(self.events):
             expression = UserFunction(f"events[{i}]", event.function, system.n, system.parameters).expression(system.symbols)
             if isinstance(expression, Foreign):
@@ -74,7 +74,7 @@ class CompiledEvents:
         model = system.model
         suppliers = tuple(self.foreign)
         inputs = [model.t, ca.vertcat(model.q, model.v), ca.SX(0, 1), ca.vertcat(model.p, *blocks)]
-        self._kernel = kernel(ca.vertcat(*values), inputs, suppliers=suppliers)
+        self._kernel = kernel(ca.densify(ca.vertcat(*values)), inputs, suppliers=suppliers)
         self.address = self._kernel.address
 
     def fill(self, context: np.ndarray) -> None:

@@ -55,11 +55,9 @@ class UserFunction:
         """Its value, in Python, brought to normal shape; ModelError with name, t and q if that fails."""
         if not callable(self.function):
             return self.normalise(self.function)
-        parameters = parameters or self.parameters
-        given = dict(point, p=parameters.namespace(parameters.flat))
         where = ", ".join(f"{name} = {np.array2string(np.asarray(point[name]), precision=6, threshold=8)}" for name in ("t", "q"))
         try:
-            value = self.function(**{name: given[name] for name in self.arguments})
+            value = self._call(point, parameters or self.parameters)
         except Exception as error:
             raise ModelError(f"{self.role} raised {type(error).__name__}: {error} (at {where})") from error
         try:
@@ -67,6 +65,10 @@ class UserFunction:
         except ModelError as error:
             raise ModelError(f"{error} (at {where})") from None
         return value @ point["v"] if self.returns_matrix else value
+
+    def _call(self, point: Mapping[str, Any], parameters: Parameters) -> Any:
+        given = dict(point, p=parameters.namespace(parameters.flat))
+        return self.function(**{name: given[name] for name in self.arguments})
 
     def normalise(self, value: Any) -> np.ndarray:
         """What the function returned, as an array of the right shape; ModelError otherwise."""
@@ -103,8 +105,9 @@ class UserFunction:
         except Exception as error:
             return self._as_foreign(f"tracing met {type(error).__name__}: {error}")
         self._check_shape(shape)
-        expression = self._normal_expression(flat, shape, symbols["v"])
-        return self._as_foreign("traced, it gives other values than when called (does it depend on more than its arguments?)") if self._disagrees(expression, symbols) else expression
+        if self._disagrees(flat, symbols):
+            return self._as_foreign("traced, it gives other values than when called (does it depend on more than its arguments?)")
+        return self._normal_expression(flat, shape, symbols["v"])
 
     def _normal_expression(self, flat: ca.SX, shape: tuple[int, ...], v: ca.SX) -> ca.SX:
         n = self.n
@@ -115,13 +118,13 @@ class UserFunction:
             return ca.reshape(flat, n, flat.numel() // n).T @ v
         return flat
 
-    def _disagrees(self, expression: ca.SX, symbols: Mapping[str, ca.SX]) -> bool:
-        """Whether the trace gives other values than the function itself, where that can be evaluated."""
-        function = ca.Function("check", list(symbols.values()), [expression])
+    def _disagrees(self, flat: ca.SX, symbols: Mapping[str, ca.SX]) -> bool:
+        """Whether the trace gives other values than the function itself, where that can be called."""
+        function = ca.Function("check", list(symbols.values()), [flat])
         for point in probe_points(self.n):
             try:
-                expected = self.evaluate(point).ravel()
-            except ModelError:
+                expected = np.asarray(self._call(point, self.parameters), dtype=float).ravel()
+            except Exception:
                 continue
             found = np.array(function(point["t"], point["q"], point["v"], self.parameters.flat)).ravel()
             if np.all(np.isfinite(expected)) and not np.allclose(found, expected, rtol=1e-8, atol=1e-10 * (1 + np.max(np.abs(expected), initial=0.0))):

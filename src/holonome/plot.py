@@ -221,11 +221,11 @@ def _sentence(name: str) -> str:
 def symbol(name: str) -> str:
     """A coordinate's name as one writes it: Greek letters, and indices below."""
     match = re.fullmatch(r"([A-Za-z]+?)_?(\d*|(?<=_)[A-Za-z0-9]+)", name)
-    letter, index = (match[1], match[2]) if match else (name, "")
-    greek = _GREEK.fullmatch(letter)
-    if not greek and len(letter) > 1:
+    if match is None or (len(match[1]) > 1 and not _GREEK.fullmatch(match[1])):
         return name.replace("$", r"\$")
-    letter = "\\" + ("varphi" if letter == "phi" else letter) if greek else letter
+    letter, index = match[1].replace("phi", "varphi"), match[2]
+    if len(letter) > 1:
+        letter = "\\" + letter
     return f"${letter}" + (f"_{{{index}}}" if index else "") + "$"
 
 
@@ -295,7 +295,7 @@ def _legend(axes: Axes) -> None:
 
 def _sweeps(path: np.ndarray) -> float:
     """How often a path fills its own extent."""
-    extent = float(np.max(np.ptp(path, axis=1), initial=0.0))
+    extent = float(np.max(np.ptp(path, axis=1))) if path.size else 0.0
     return float(np.sum(np.hypot(*np.diff(path, axis=1)))) / extent if extent > 0 else 0.0
 
 
@@ -330,8 +330,9 @@ def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> 
 
     triangle = MarkerStyle(Outline([(0, 0), (-0.8, -1.3), (0.8, -1.3), (0, 0)], closed=True))
     for name in drawing.ground:
-        axes.plot(*points[name][:, 0], marker=triangle, color=_FRAME, markersize=9, zorder=5, clip_on=False)
-        axes.plot(*points[name][:, 0], "o", color="white", markeredgecolor=_FRAME, markeredgewidth=1.4, markersize=4.5, zorder=5.5, clip_on=False)
+        x, y = points[name][:, :1]
+        axes.plot(x, y, marker=triangle, linestyle="none", color=_FRAME, markersize=9, zorder=5, clip_on=False)
+        axes.plot(x, y, "o", color="white", markeredgecolor=_FRAME, markeredgewidth=1.4, markersize=4.5, zorder=5.5, clip_on=False)
 
 
 def _zigzag(begin: np.ndarray, end: np.ndarray, coils: int = 9) -> np.ndarray:

@@ -209,7 +209,7 @@ class Solution:
         path = Path(path)
         match path.suffix:
             case ".nc":
-                self.to_xarray().to_netcdf(path, engine="h5netcdf")
+                self.to_xarray().to_netcdf(path, engine="scipy")
             case ".npz":
                 np.savez_compressed(path, t=self.t, q=self.q, v=self.v, lam=self.lam, names=self.system.names, constraint_names=self.system.constraint_names, message=self.message)
             case ".csv":

@@ -19,6 +19,7 @@ from holonome.integrators import runge_kutta as rk
 from holonome.method import Method, resolve
 from holonome.result import History, Solution
 from holonome.system import System
+from holonome.warmup import announce_first_use
 
 _FIRST_ROWS, _MOST_ROWS = 512, 65_536
 _SECONDS_PER_CALL = 0.1
@@ -78,6 +79,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     >>> sol.success, bool(abs(sol.q[:, -1] @ sol.q[:, -1] - 1) < 1e-14)
     (True, True)
     """
+    announce_first_use()
     if parameters:
         system = system.with_parameters(**parameters)
     name, chosen = resolve(method, rtol)

@@ -95,19 +95,14 @@ class System:
         other.parameters = self.parameters.changed(values)
         return other
 
-    def context(self, work: int = 0) -> np.ndarray:
-        """A context for one run (:mod:`holonome.engine.context`), header still empty, with room for ``work`` doubles at its end."""
-        context = np.zeros(PARAMETERS + self._context_size + work)
+    def context(self, extra: int = 0) -> np.ndarray:
+        """A context (:mod:`holonome.engine.context`) with header still empty, parameters and foreign blocks filled, and room for ``extra`` doubles behind them."""
+        context = np.zeros(PARAMETERS + self.context_size + extra)
         context[PARAMETERS: PARAMETERS + self.parameters.size] = self.parameters.flat
         for offset, foreign in self._foreign.items():
             head = foreign.head()
             context[PARAMETERS + offset: PARAMETERS + offset + len(head)] = head
         return context
-
-    @property
-    def work_offset(self) -> int:
-        """Where the work space begins in a context."""
-        return PARAMETERS + self._context_size
 
     @property
     def foreign(self) -> list[Foreign]:
@@ -147,7 +142,7 @@ class System:
                 expression, derivatives = expression.symbols(block)
                 given |= derivatives
             expressions[role] = expression
-        self._context_size = offset
+        self.context_size = offset
         t, q, v, p = self.symbols.values()
         model = Model(t, q, v, ca.vertcat(p, *blocks), ca.reshape(expressions["mass"], n, n).T, expressions["force"], expressions.get("constraint", ca.SX(0, 1)),
                       expressions.get("velocity_constraint", ca.SX(0, 1)), expressions.get("potential"), given, tuple(self._foreign))
@@ -166,8 +161,11 @@ class System:
             return
         check = ca.Function("check", [model.t, model.q, v, model.p], [model.M])
         for point in probe_points(self.n):
-            M = np.array(check(point["t"], point["q"], point["v"], self.parameters.flat))
-            if np.all(np.isfinite(M)) and np.max(np.abs(M - M.T), initial=0.0) > 1e-8 * np.max(np.abs(M), initial=0.0):
+            M = check(point["t"], point["q"], point["v"], self.parameters.flat)
+            skew = np.abs(np.array((M - M.T).nonzeros()))
+            size = np.abs(np.array(M.nonzeros()))
+            if np.all(np.isfinite(size)) and np.max(skew, initial=0.0) > 1e-8 * np.max(size, initial=0.0):
+                M = np.array(M)
                 i, j = np.unravel_index(np.argmax(np.abs(M - M.T)), M.shape)
                 raise ModelError(f"mass: must be symmetric, but M[{i},{j}] = {M[i, j]:.6g} and M[{j},{i}] = {M[j, i]:.6g}")
 

@@ -64,8 +64,12 @@ def ensure_compiled(simulate: Callable[[], object], announce: Callable[[], Abstr
 def is_compiled() -> bool:
     """Whether the engine can be loaded from Numba's cache."""
     with contextlib.suppress(OSError):
-        return _marker().is_file() and any(Path(advance.stats.cache_path or ".").glob("runge_kutta.advance-*.nbi"))
+        return _marker().is_file() and _engine_is_cached()
     return False
+
+
+def _engine_is_cached() -> bool:
+    return any(Path(advance.stats.cache_path or ".").glob("runge_kutta.advance-*.nbi"))
 
 
 def is_quiet() -> bool:

@@ -12,7 +12,7 @@ Kernels, with y = (q, v):
     multipliers     out = λ
     residuals       out = (g, w)
     energy          out = T + V
-    pieces          out = (M, f, C, D, γ, g, w), for the dense twins
+    pieces          out = (M, C, D, f, γ, g, w), for the dense twins
 
 ``landing`` is everything the end of a step asks for with one factorization.  δ = (δq, δv) is a Newton step, in the metric of M, for g(q) = 0 and w(q, v) = 0 together:
 G δq = −g, C δv = −w − D δq.  P removes from an error vector what that projection will remove (Eich, section 4.1): G e_q = 0, C e_v + D e_q = 0.
@@ -104,10 +104,10 @@ class _Emitted:
         self.margin = ca.fmin(_smallest_pivot(model.M, factors) - 1e-13, ca.fmin(self.all.margin(), self.position.margin()))
 
     def derivative(self, model: Model):
-        return ca.SX(0, 1), ca.vertcat(model.v, self.a), self.margin
+        return ca.SX(0, 1), ca.densify(ca.vertcat(model.v, self.a)), self.margin
 
     def multipliers(self, model: Model):
-        return ca.SX(0, 1), self.lam, self.margin
+        return ca.SX(0, 1), ca.densify(self.lam), self.margin
 
     def landing(self, model: Model):
         n = model.n
@@ -118,7 +118,7 @@ class _Emitted:
         e_v = error[n:] + self.all.onto(model.C @ error[n:] + D @ e_q)
         dq = self.position.onto(model.g)
         dv = self.all.onto(model.w + D @ dq)
-        return z, ca.vertcat(velocity, e_q, e_v, dq, dv, _largest(model.g), _largest(model.w)), self.margin
+        return z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, _largest(model.g), _largest(model.w))), self.margin
 
 
 def _largest(x: ca.SX) -> ca.SX:
@@ -129,16 +129,19 @@ def _largest(x: ca.SX) -> ca.SX:
 
 
 def _pieces(model: Model):
-    parts = [model.M, model.f, model.C, model.D, model.gamma, model.g, model.w]
-    return ca.SX(0, 1), ca.vertcat(*[ca.reshape(ca.densify(part).T, -1, 1) for part in parts]), None
+    """Structural zeros of the matrices are not written: whoever provides the memory clears it once."""
+    matrices = [model.M, model.C, model.D]
+    M, C, D = [ca.reshape(part.T, part.numel(), 1) for part in matrices]
+    vectors = [ca.densify(part) for part in (model.f, model.gamma, model.g, model.w)]
+    return ca.SX(0, 1), ca.vertcat(M, C, D, *vectors), None
 
 
 def _residuals(model: Model):
-    return ca.SX(0, 1), ca.vertcat(model.g, model.w), None
+    return ca.SX(0, 1), ca.densify(ca.vertcat(model.g, model.w)), None
 
 
 def _energy(model: Model):
-    return ca.SX(0, 1), ca.bilin(model.M, model.v, model.v) / 2 + (0 if model.V is None else model.V), None
+    return ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2 + (0 if model.V is None else model.V)), None
 
 
 def elimination_cost(model: Model) -> int:
@@ -177,6 +180,7 @@ class Kernels:
         self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
         self.dense = elimination_cost(model) > LARGEST_ELIMINATION
         self._templates: dict[int, np.ndarray] = {}
+        self._work_size = _work_size(model.n, model.rows)
 
     @cached_property
     def _emitted(self) -> _Emitted:
@@ -209,18 +213,20 @@ class Kernels:
     def context(self, system: System, extra: int = 0) -> np.ndarray:
         """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left free behind the parameters."""
         if extra not in self._templates:
-            template = self._templates[extra] = system.context(extra + _work_size(self.n, self.rows))
-            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, system.work_offset + extra, self.rows
-        context = self._templates[extra].copy()
+            template = self._templates[extra] = system.context(extra)
+            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, template.size, self.rows
+        template = self._templates[extra]
+        context = np.zeros(template.size + self._work_size)
+        context[: template.size] = template
         context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
         return context
 
     def evaluate_pieces(self, context: np.ndarray, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray] | None:
         """M, f, C, D, γ, g, w as arrays; None if a function of the user raised."""
         n, m, mg = self.n, self.rows, self.position_rows
-        shapes = {"M": (n, n), "f": (n,), "C": (m, n), "D": (m, n), "gamma": (m,), "g": (mg,), "w": (m,)}
+        shapes = {"M": (n, n), "C": (m, n), "D": (m, n), "f": (n,), "gamma": (m,), "g": (mg,), "w": (m,)}
         sizes = [int(np.prod(shape, dtype=int)) for shape in shapes.values()]
-        out = np.empty(sum(sizes) + 1)
+        out = np.zeros(sum(sizes) + 1)
         if run_kernel(self.pieces, t, np.concatenate([q, v]), out, context, out) != OK:
             return None
         parts = np.split(out[:-1], np.cumsum(sizes)[:-1])
@@ -235,8 +241,8 @@ def kernels(system: System) -> Kernels:
     return shared["underlying ODE"]
 
 
-@njit(cache=True)
-def _work_size(n, m):
+def _work_size(n: int, m: int) -> int:
+    """Doubles that a dense kernel needs: the pieces, two factorizations, a few vectors."""
     return (n * n + n + 2 * m * n + 3 * m) + 2 * (m * n + 3 * m) + 2 * (n * n + n) + 4 * n + m
 
 
@@ -260,9 +266,9 @@ def _dense(t, y, z, context, out, what):
         return status
     context[DENSE_CALLS] += 1.0
     M, at = _view(memory, 0, n, n)
-    f, at = _vector(memory, at, n)
     C, at = _view(memory, at, m, n)
     D, at = _view(memory, at, m, n)
+    f, at = _vector(memory, at, n)
     gamma, at = _vector(memory, at, m)
     g, at = _vector(memory, at, mg)
     w, at = _vector(memory, at, m)

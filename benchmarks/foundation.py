@@ -1,0 +1,198 @@
+"""What the foundation costs: kernels, solves against the bare evaluations and against a loop made for one model, start-up times, memory.
+
+    python benchmarks/foundation.py [--out benchmarks/results/foundation.csv]
+
+Every line is measured in this one run; times of competing codes are taken in turn and their medians compared, because machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from rich.console import Console
+from rich.table import Table
+from yardstick import yardstick
+
+import holonome as hn
+from holonome.engine.calls import call, pointer
+from holonome.formulations.underlying_ode import kernels
+
+MECHANISMS = {"pendulum": 10.0, "slider_crank_unequal": 10.0, "andrews": 0.03}
+TOLERANCES = 10.0 ** -np.arange(3.0, 10.1, 0.25)
+LIMITS = {"pendulum": 4.0, "slider_crank_unequal": 2.5, "andrews": 2.5}
+
+
+@njit
+def _dependent_calls(address, y, context, out, count):
+    """Call a kernel again and again, each time with a state that depends on the last result, as an integrator does."""
+    for _ in range(count):
+        call(address, 0.0, pointer(y), pointer(y), pointer(context), pointer(out))
+        for i in range(y.size):
+            y[i] += 1e-13 * out[i]
+
+
+def kernel_time(mechanism) -> float:
+    """Seconds for the accelerations."""
+    system, compiled = mechanism.system, kernels(mechanism.system)
+    y, context, out = np.concatenate([mechanism.q0, mechanism.v0]), compiled.context(system), np.empty(2 * system.n + 1)
+    _dependent_calls(compiled.derivative, y, context, out, 10)
+    return min(_seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, 20_000)) for _ in range(20)) / 20_000
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def solves(rows: list[dict]) -> None:
+    """Time of a solve against its evaluations, and against the yardstick at the same error."""
+    for name, end in MECHANISMS.items():
+        mechanism = hn.mechanisms.get(name)
+        system, q0, v0 = mechanism.system, mechanism.q0, mechanism.v0
+        kernel = kernel_time(mechanism)
+        limit = {"slider_crank_unequal": 100, "andrews": 300}.get(name, 100)
+        _add(rows, name, "accelerations", kernel * 1e9, "ns", limit)
+        solution = hn.solve(system, (0, end), q0, v0, method="dopri5")
+        took = np.median([_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)])  # noqa: B023
+        _add(rows, name, "solve / (evaluations x kernel)", float(took) / (solution.nfev * kernel), "", LIMITS[name])
+        reference = hn.solve(system, (0, end), q0, v0, method="dop853", rtol=1e-14, atol=1e-14).y[:, -1]
+        y0, bare = np.concatenate([q0, v0]), yardstick(system)
+        codes = {"yardstick": lambda tolerance: bare(y0, end, tolerance)[0],  # noqa: B023
+                 "holonome dopri5": lambda tolerance: hn.solve(system, (0, end), q0, v0, method="dopri5", rtol=tolerance, atol=tolerance).y[:, -1],  # noqa: B023
+                 "holonome dop853": lambda tolerance: hn.solve(system, (0, end), q0, v0, method="dop853", rtol=tolerance, atol=tolerance).y[:, -1]}  # noqa: B023
+        curves = _work_precision(codes, reference)
+        for error in (1e-4, 1e-6):
+            times = {code: _at_error(curve, error) for code, curve in curves.items()}
+            _add(rows, name, f"yardstick, error {error:g}", times["yardstick"] * 1e6, "µs")
+            for code in ("holonome dopri5", "holonome dop853"):
+                _add(rows, name, f"{code}, error {error:g}", times[code] * 1e6, "µs")
+            _add(rows, name, f"solve / yardstick, error {error:g}", min(times["holonome dopri5"], times["holonome dop853"]) / times["yardstick"], "", 1.6)
+
+
+def _work_precision(codes: dict[str, Callable], reference: np.ndarray) -> dict[str, list[tuple[float, float]]]:
+    """(error, median time) of each code at each tolerance; the codes take turns."""
+    curves: dict[str, list[tuple[float, float]]] = {code: [] for code in codes}
+    for tolerance in TOLERANCES:
+        times: dict[str, list[float]] = {code: [] for code in codes}
+        for _ in range(25):
+            for code, run in codes.items():
+                times[code].append(_seconds(lambda run=run, tolerance=tolerance: run(tolerance)))
+        for code, run in codes.items():
+            error = float(np.max(np.abs(run(tolerance) - reference) / (1 + np.abs(reference))))
+            curves[code].append((error, float(np.median(times[code]))))
+    return curves
+
+
+def _at_error(curve: list[tuple[float, float]], error: float) -> float:
+    """Time at an error, from a straight line through the logarithms of the points around it."""
+    errors, times = np.log([max(e, 1e-16) for e, _ in curve]), np.log([t for _, t in curve])
+    near = np.abs(errors - np.log(error)) < np.log(100)
+    slope, height = np.polyfit(errors[near], times[near], 1)
+    return float(np.exp(height + slope * np.log(error)))
+
+
+NEW_MODEL = """
+import time
+begin = time.perf_counter()
+import holonome as hn
+imported = time.perf_counter()
+import numpy as np
+system = hn.System(np.diag([1.0, 1.0, 0.3]), lambda q, p: np.array([0.0, -p.g, 0.0]), lambda q: np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])]), parameters={"g": 9.81})
+hn.solve(system, (0, 1), [1.0, 0.0, 0.0])
+print(imported - begin, time.perf_counter() - imported)
+"""
+
+
+def start_up(rows: list[dict]) -> None:
+    """Seconds to import, and to the first result of a new and of a known model; each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = dict(os.environ, HOLONOME_CACHE=f"{folder}/models", NUMBA_CACHE_DIR=f"{folder}/numba", HOLONOME_QUIET="1")
+        first = _seconds(lambda: subprocess.run([sys.executable, "-c", NEW_MODEL], env=fresh, check=True, capture_output=True))
+        _add(rows, "", "first run on a fresh machine", first, "s", 60)
+        subprocess.run(["rm", "-rf", f"{folder}/models"], check=True)
+        _, new = _timed_process(fresh)
+        imports, known = zip(*[_timed_process(fresh) for _ in range(5)], strict=True)
+        _add(rows, "", "import holonome", float(np.median(imports)), "s", 1.0)
+        _add(rows, "", "a new model to its first result", new, "s", 2.5)
+        _add(rows, "", "a known model to its first result", float(np.median(known)), "s", 0.3)
+
+
+def _timed_process(environment: dict[str, str]) -> tuple[float, float]:
+    output = subprocess.run([sys.executable, "-c", NEW_MODEL], env=environment, check=True, capture_output=True, text=True).stdout
+    imported, first = map(float, output.split())
+    return imported, first
+
+
+MEMORY = """
+import resource
+import holonome as hn
+m = hn.mechanisms.slider_crank_unequal()
+sol = hn.solve(m.system, (0, 1000), m.q0, m.v0, step=1e-3)
+print(sol.steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def memory(rows: list[dict]) -> None:
+    """Peak memory of a process that stores a million steps."""
+    steps, megabytes = map(float, subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True).stdout.split())
+    _add(rows, "slider_crank_unequal", f"memory for {steps:.0f} stored steps", megabytes, "MB", 1000)
+
+
+def large_systems(rows: list[dict]) -> None:
+    """How compilation and evaluation grow with the length of a chain."""
+    for links in (10, 30, 100, 300, 1000):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["HOLONOME_CACHE"] = folder
+            mechanism = hn.mechanisms.chain(links=links)
+            build = _seconds(lambda: kernels(mechanism.system).derivative)  # noqa: B023
+            count = mechanism.system.kernel("derivative", lambda model: None).instructions  # type: ignore[arg-type,return-value]
+            compiled = kernels(mechanism.system)
+            y, context, out = np.concatenate([mechanism.q0, mechanism.v0]), compiled.context(mechanism.system), np.empty(2 * mechanism.system.n + 1)
+            repeat = max(3, 20_000 // links)
+            took = min(_seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, repeat)) for _ in range(5)) / repeat  # noqa: B023
+            _add(rows, f"chain of {links}", "instructions of the accelerations", count, "")
+            _add(rows, f"chain of {links}", "deriving and compiling them", build, "s")
+            _add(rows, f"chain of {links}", "accelerations", took * 1e6, "µs")
+            del os.environ["HOLONOME_CACHE"]
+
+
+def _add(rows: list[dict], mechanism: str, what: str, value: float, unit: str, limit: float | None = None) -> None:
+    rows.append({"mechanism": mechanism, "quantity": what, "value": f"{value:.4g}", "unit": unit, "limit": "" if limit is None else f"{limit:g}",
+                 "met": "" if limit is None else ("yes" if value <= limit else "NO")})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "foundation.csv")
+    target = parser.parse_args().out
+    rows: list[dict] = []
+    console = Console(stderr=True)
+    for part in (solves, start_up, memory, large_systems):
+        with console.status(f"{part.__name__} …"):
+            part(rows)
+    table = Table("mechanism", "quantity", "value", "unit", "limit", "met", title=f"holonome {hn.__version__}, {date.today()}, {platform.machine()}, Python {platform.python_version()}")
+    for row in rows:
+        table.add_row(*row.values())
+    Console().print(table)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) + ["date", "machine", "python", "holonome"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row | {"date": date.today(), "machine": f"{platform.machine()}, {os.cpu_count()} cores", "python": platform.python_version(), "holonome": hn.__version__} for row in rows)
+
+
+if __name__ == "__main__":
+    main()
