@@ -23,11 +23,11 @@ import numpy as np
 from numba import njit
 from rich.console import Console
 from rich.table import Table
-from yardstick import yardstick
 
 import holonome as hn
 from holonome.engine.calls import call, pointer
 from holonome.formulations.underlying_ode import kernels
+from yardstick import yardstick
 
 MECHANISMS = {"pendulum": 10.0, "slider_crank_unequal": 10.0, "andrews": 0.03}
 TOLERANCES = 10.0 ** -np.arange(3.0, 10.1, 0.25)

@@ -1,4 +1,4 @@
-"""Mechanisms and features of every kind, each against something independent: a closed form, minimal coordinates and SciPy, an invariant, a promise."""
+"""Mechanisms and features of every kind, each against something independent: a closed form, minimal coordinates and SciPy, an invariant, promises."""
 
 import _thread
 import copy

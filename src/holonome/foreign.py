@@ -19,9 +19,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numba import carray, cfunc, njit
+from numba import cfunc, njit
 
-from holonome.engine.calls import KERNEL, NativeKernel, call, shift
+from holonome.engine.calls import KERNEL, NativeKernel, call, carray, shift
 from holonome.engine.context import OK, PARAMETERS, RAISED
 from holonome.tracing import Namespace
 
@@ -182,7 +182,7 @@ class Foreign:
     def address(self) -> int:
         if self._native is not None:
             return self._native.address
-        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
     @property
     def size(self) -> int:
@@ -225,7 +225,7 @@ class Foreign:
         if view is None:
             if len(self._views) > 1000:
                 self._views.clear()
-            view = self._views[address, size] = np.frombuffer((ctypes.c_double * size).from_address(address))
+            view = self._views[address, size] = np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
         return view
 
     def _call(self, t: float, y: int, z: int, context: int, out: int) -> int:
@@ -249,7 +249,7 @@ class Foreign:
         return self._namespace[1]
 
 
-def _native(foreign: Foreign, probe: Mapping[str, Any]):
+def _native(foreign: Foreign, probe: Mapping[str, Any]) -> Any:
     """The function as compiled by Numba behind the kernel's signature, or None where that fails."""
     from numba.core.errors import NumbaError
 
@@ -274,12 +274,11 @@ def _native(foreign: Foreign, probe: Mapping[str, Any]):
 
 def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
     """Python text of a function with the kernel's signature around the user's."""
-
     n, array = foreign.n, np.asarray(sample)
-    if array.dtype == object or array.size != foreign.rows or isinstance(sample, (list, tuple)) and array.ndim > 1:
+    if array.dtype == object or array.size != foreign.rows or (isinstance(sample, (list, tuple)) and array.ndim > 1):
         return None
     fields = []
-    for name, shape, offset in foreign.parameters.layout:
+    for _, shape, offset in foreign.parameters.layout:
         at = PARAMETERS + offset
         size = int(np.prod(shape, dtype=int))
         fields.append(f"context[{at}]" if shape == () else f"carray(context, ({at + size},))[{at}:].reshape({shape!r})")
@@ -297,7 +296,6 @@ def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
 
 def _agrees(compiled, foreign: Foreign, probe: Mapping[str, Any]) -> bool:
     """Whether the compiled function gives what the Python one gives."""
-
     y = np.concatenate([probe["q"], probe["v"]])
     context = np.concatenate([np.zeros(PARAMETERS), foreign.parameters.flat, [0.0]])
     out, none = np.full(foreign.rows, np.nan), np.zeros(1)

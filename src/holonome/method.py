@@ -48,12 +48,12 @@ class Entry:
 _HAIRER = "Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993)"
 _EICH = "Eich, SIAM J. Numer. Anal. 30 (1993)"
 _REGISTRY = {
-    "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: the all-rounder for mechanisms that are not stiff", f"{_HAIRER}; {_EICH}"),
-    "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: for tolerances below about 1e-7", f"{_HAIRER}; {_EICH}"),
+    "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
+    "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
 }
 AUTO = "auto"
-FINE = 1e-8
+FINE = 1e-5
 """Tolerance below which "auto" takes the method of order 8."""
 
 

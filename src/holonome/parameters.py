@@ -48,7 +48,7 @@ class Parameters(Mapping):
             size = int(np.prod(shape, dtype=int))
             part = flat[offset: offset + size]
             if isinstance(flat, ca.SX):
-                entries[name] = traced(part, shape)
+                entries[name] = traced(ca.SX(part), shape)
             else:
                 entries[name] = float(part[0]) if shape == () else np.asarray(part).reshape(shape)
         return Namespace(entries)

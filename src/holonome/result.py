@@ -167,7 +167,7 @@ class Solution:
         system = self.system
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
-                 f"  {system.name}: {system.n} coordinates, {system.m} constraints; {span}, {self.t.size} points",
+                 f"  {system.name}: {system.n} coordinates, {system.m} constraint{"s" if system.m != 1 else ""}; {span}, {self.t.size} points",
                  f"  method {self.method}, rtol {self.rtol:g}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations"]
         if system.m and self.t.size:
             position, velocity = self.drift
@@ -190,7 +190,7 @@ class Solution:
         import xarray
 
         names, rows = self.system.names, self.system.constraint_names
-        data = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
+        data: dict[str, Any] = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
         if self.energy is not None:
             data["energy"] = (("t",), self.energy)
         attributes = {"system": self.system.name, "method": self.method, "rtol": self.rtol, "message": self.message, "status": self.status,

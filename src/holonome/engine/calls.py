@@ -5,7 +5,9 @@ Passing compiled functions as arguments would make Numba compile the engine anew
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
+import numba
 from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
@@ -22,7 +24,7 @@ class NativeKernel:
         self.function = function
 
     @cached_property
-    def _compiled(self):
+    def _compiled(self) -> Any:
         return cfunc(KERNEL, cache=True)(self.function)
 
     @property
@@ -31,7 +33,7 @@ class NativeKernel:
 
 
 @intrinsic
-def call(typingctx, address, t, y, z, context, out):
+def _call(typingctx, address, t, y, z, context, out):
     """Call the kernel at an address."""
 
     def codegen(cg, builder, signature, arguments):
@@ -42,7 +44,7 @@ def call(typingctx, address, t, y, z, context, out):
 
 
 @intrinsic
-def shift(typingctx, pointer, offset):
+def _shift(typingctx, pointer, offset):
     """Pointer arithmetic: the address of ``pointer[offset]``."""
 
     def codegen(cg, builder, signature, arguments):
@@ -52,13 +54,19 @@ def shift(typingctx, pointer, offset):
 
 
 @intrinsic
-def pointer(typingctx, array):
+def _pointer(typingctx, array):
     """Address of an array's data."""
 
     def codegen(cg, builder, signature, arguments):
         return cg.make_array(signature.args[0])(cg, builder, arguments[0]).data
 
     return Doubles(array), codegen
+
+
+call: Any = _call
+shift: Any = _shift
+pointer: Any = _pointer
+carray: Any = numba.carray  # pyright: ignore[reportPrivateImportUsage]
 
 
 @njit(cache=True)

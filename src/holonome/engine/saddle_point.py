@@ -80,14 +80,14 @@ def _reflect(A, tau, k, x, n):
 
 @njit(cache=True)
 def to_split(A, tau, rank, x, n):
-    """x ← Qᵀ x."""
+    """X ← Qᵀ x."""
     for k in range(rank):
         _reflect(A, tau, k, x, n)
 
 
 @njit(cache=True)
 def from_split(A, tau, rank, x, n):
-    """x ← Q x."""
+    """X ← Q x."""
     for k in range(rank - 1, -1, -1):
         _reflect(A, tau, k, x, n)
 
@@ -143,7 +143,7 @@ def solve_rows(A, scale, order, rank, b, x1):
 
 @njit(cache=True)
 def solve(M, A, tau, scale, order, rank, B, pivots, a, b, x, lam, r, n, m, want_lam):
-    """x and, if wanted, λ; ``r`` is work space of size n.  ``a`` is left alone."""
+    """X and, if wanted, λ; ``r`` is work space of size n.  ``a`` is left alone."""
     solve_rows(A, scale, order, rank, b, x)
     for i in range(n):
         r[i] = a[i]

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
-from numba import carray, njit
+from numba import njit
 
 from holonome.engine import saddle_point as sp
-from holonome.engine.calls import NativeKernel, call, pointer, run_kernel, shift
+from holonome.engine.calls import NativeKernel, call, carray, pointer, run_kernel, shift
 from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
 from holonome.model import Model
 from holonome.system import System
@@ -78,7 +79,7 @@ class _Saddle:
         return ca.SX(self.C.shape[1], 1) if self.factors is None else -self.MiCt @ ca.ldl_solve(residual, *self.factors)
 
     def margin(self) -> ca.SX:
-        return ca.inf if self.factors is None else _smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
+        return ca.SX(np.inf) if self.factors is None else _smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
 
 
 def _smallest_pivot(A: ca.SX, factors: tuple) -> ca.SX:
@@ -164,7 +165,7 @@ def _factorization_cost(pattern: ca.Sparsity) -> int:
 def _inverse_pattern(M: ca.Sparsity) -> ca.Sparsity:
     """Pattern of M⁻¹: full within each block of coordinates that M connects."""
     _, order, ends = M.scc()
-    pairs = [(i, j) for a, b in zip(ends[:-1], ends[1:], strict=True) for i in order[a:b] for j in order[a:b]]
+    pairs = [(i, j) for a, b in pairwise(ends) for i in order[a:b] for j in order[a:b]]
     rows, columns = zip(*pairs, strict=True)
     return ca.Sparsity.triplet(M.size1(), M.size1(), rows, columns)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -106,7 +106,8 @@ def own_memory(tableau: Tableau, n: int, offset: int) -> tuple[np.ndarray, dict[
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     stages, stride = len(tableau.b), padded(2 * n)
     second = tableau.errors[-1]
-    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride, ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + 8)}
+    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride,
+             ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + 8)}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0}
     own, at = np.zeros(sum(sizes.values())), 0
     values = {A: tableau.a.ravel(), B: tableau.b, C: tableau.c, E: tableau.errors[0], E_SECOND: second}
@@ -136,19 +137,19 @@ class Parts(NamedTuple):
     dense_landing: int
     two_errors: bool
     rtol: float
-    atol: object
-    y: object
-    y_old: object
-    z: object
-    k: object
-    k_new: object
-    a: object
-    b: object
-    c: object
-    e: object
-    e_second: object
-    error: object
-    landed: object
+    atol: Any
+    y: Any
+    y_old: Any
+    z: Any
+    k: Any
+    k_new: Any
+    a: Any
+    b: Any
+    c: Any
+    e: Any
+    e_second: Any
+    error: Any
+    landed: Any
 
 
 @njit(cache=True)
@@ -161,7 +162,7 @@ def _parts(memory):
 
 @njit(cache=True, fastmath={"contract"})
 def _combine(k, weights, count, h, stride, y, out):
-    """out = y + h Σ weights_j k_j, four components at a time."""
+    """Out = y + h Σ weights_j k_j, four components at a time."""
     for i in range(0, stride, 4):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         at = i
@@ -177,7 +178,7 @@ def _combine(k, weights, count, h, stride, y, out):
 
 @njit(cache=True, fastmath={"contract"})
 def _combine_alone(k, weights, count, h, stride, out):
-    """out = h Σ weights_j k_j."""
+    """Out = h Σ weights_j k_j."""
     for i in range(0, stride, 4):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         at = i
@@ -331,7 +332,7 @@ def _first_step(P, memory, context, counts):
         for i in range(size):
             P.landed[i] = (P.landed[i] - k[i]) / h
         d2 = math.sqrt(run.weighted_square(P.landed, y, y, P.atol, P.rtol, size) / size)
-    if not d2 - d2 == 0.0:
+    if d2 - d2 != 0.0:
         return h * 1e-3
     largest = max(d1, d2)
     other = (0.01 / largest) ** memory[EXPONENT] if largest > 1e-15 else max(1e-6 * span, h * 1e-3)

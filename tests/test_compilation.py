@@ -1,0 +1,143 @@
+"""Machine code gives what CasADi gives, for every operation; the cache survives damage, rivals and missing rights."""
+
+import multiprocessing
+import os
+import stat
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import holonome as hn
+from holonome import compilation
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import OK, PARAMETERS, SINGULAR
+
+OPERATIONS = {
+    "arithmetic": lambda a, b: a * b - a / b + 2 * a - (-b) + 1 / a, "sq": lambda a, b: a * a + ca.sqrt(ca.fabs(b)), "pow": lambda a, b: ca.fabs(a) ** b + ca.fabs(a) ** 2.5,
+    "exp": lambda a, b: ca.exp(a) + ca.log(ca.fabs(b)), "circular": lambda a, b: ca.sin(a) + ca.cos(b) + ca.tan(a), "inverse": lambda a, b: ca.asin(a / 4) + ca.acos(b / 4) + ca.atan(a),
+    "atan2": ca.atan2, "hyperbolic": lambda a, b: ca.sinh(a) + ca.cosh(b) + ca.tanh(a), "area": lambda a, b: ca.asinh(a) + ca.acosh(2 + ca.fabs(b)) + ca.atanh(a / 4),
+    "rounding": lambda a, b: ca.floor(a) + ca.ceil(b), "sign": lambda a, b: ca.sign(a) * ca.fabs(b) + ca.copysign(a, b), "least": lambda a, b: ca.fmin(a, b) - ca.fmax(a, b),
+    "compare": lambda a, b: (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b), "logic": lambda a, b: ca.logic_and(a > 0, b > 0) + 2 * ca.logic_or(a > 0, b > 0) + 4 * ca.logic_not(a > 0),
+    "choose": lambda a, b: ca.if_else(a > b, ca.log(ca.fabs(a)), b), "remainder": lambda a, b: ca.fmod(a, b) + ca.remainder(a, b), "special": lambda a, b: ca.erf(a) + ca.expm1(b) + ca.log1p(ca.fabs(a)),
+    "hypot": ca.hypot,
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLONOME_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def symbols():
+    return ca.SX.sym("t"), ca.SX.sym("y", 2), ca.SX.sym("z", 1), ca.SX.sym("p", 1)
+
+
+def evaluate(kernel, size, t=0.5, y=(0.3, -1.2), z=(0.7,), p=(2.0,)):
+    out = np.full(size, np.nan)
+    status = run_kernel(kernel.address, t, np.array(y), np.array(z), np.concatenate([np.zeros(PARAMETERS), p]), out)
+    return status, out
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_gives_what_casadi_gives(name):
+    inputs = symbols()
+    expression = OPERATIONS[name](inputs[1][0], inputs[1][1])
+    kernel, function = compilation.kernel(expression, inputs), ca.Function("f", inputs, [expression])
+    for y in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
+        status, out = evaluate(kernel, 1, y=y)
+        assert status == OK
+        assert out[0] == pytest.approx(float(function(0.5, y, 0.7, 2.0)), rel=1e-14, abs=1e-15)
+
+
+def test_inputs_constants_and_structural_zeros():
+    t, y, z, p = inputs = symbols()
+    sparse = ca.SX(5, 1)
+    sparse[0], sparse[2], sparse[4] = t + z[0], 3.5 * p[0], y[1]
+    status, out = evaluate(compilation.kernel(sparse, inputs), 5)
+    assert status == OK
+    np.testing.assert_allclose(out[[0, 2, 4]], [1.2, 7.0, -1.2])
+    assert np.all(np.isnan(out[[1, 3]]))
+
+
+@pytest.mark.parametrize(("y", "status"), [((1.0, 0.0), OK), ((-1.0, 0.0), SINGULAR), ((0.0, 0.0), SINGULAR), ((np.nan, 0.0), SINGULAR)])
+def test_margin_decides_the_status(y, status):
+    inputs = symbols()
+    kernel = compilation.kernel(inputs[1] * 2, inputs, margin=inputs[1][0])
+    assert evaluate(kernel, 2, y=y)[0] == status
+
+
+@pytest.mark.parametrize("size", [50, compilation.OPTIMISED_UP_TO])
+def test_large_functions(size):
+    inputs = symbols()
+    expression, value = inputs[1][0], 0.3
+    for _ in range(size):
+        expression, value = ca.sin(expression) + inputs[1][1], np.sin(value) - 1.2
+    assert evaluate(compilation.kernel(expression, inputs), 1)[1][0] == pytest.approx(value, abs=1e-12)
+
+
+def stored(folder):
+    return sorted(folder.rglob("*.o"))
+
+
+def kernel_of_this_test(factor=1.25):
+    inputs = symbols()
+    return compilation.kernel(factor * inputs[1], inputs)
+
+
+def test_second_time_nothing_is_compiled(own_cache, monkeypatch):
+    kernel_of_this_test()
+    assert len(stored(own_cache)) == 1
+    monkeypatch.setattr(compilation, "_compile", lambda *_: pytest.fail("compiled again"))
+    assert evaluate(kernel_of_this_test(), 2)[1][1] == -1.5
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"\0" * 500])
+def test_damaged_files_are_replaced(own_cache, damage):
+    kernel_of_this_test()
+    (file,) = stored(own_cache)
+    good = file.read_bytes()
+    for bad in (damage, good[:-7], good[:40] + b"x" + good[41:]):
+        file.write_bytes(bad)
+        assert evaluate(kernel_of_this_test(), 2)[1][1] == -1.5
+        assert file.read_bytes() == good
+
+
+def test_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("HOLONOME_CACHE", str(blocked))
+    assert evaluate(kernel_of_this_test(), 2)[1][1] == -1.5
+    readonly = tmp_path / "readonly"
+    readonly.mkdir()
+    readonly.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    monkeypatch.setenv("HOLONOME_CACHE", str(readonly))
+    assert evaluate(kernel_of_this_test(), 2)[1][1] == -1.5
+
+
+def _write_many(folder, factor):
+    os.environ["HOLONOME_CACHE"] = folder
+    for _ in range(10):
+        for file in stored(compilation.cache_folder()):
+            file.unlink(missing_ok=True)
+        assert evaluate(kernel_of_this_test(factor), 2)[1][1] == pytest.approx(-1.2 * factor)
+
+
+def test_processes_that_write_at_once(own_cache):
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_write_many, args=(str(own_cache), 1.5)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert not list(own_cache.rglob("tmp*"))
+
+
+def test_a_sweep_compiles_nothing(monkeypatch):
+    mechanism = hn.mechanisms.pendulum()
+    hn.solve(mechanism.system, (0, 1), mechanism.q0)
+    monkeypatch.setattr(compilation, "_compile", lambda *_: pytest.fail("compiled again"))
+    ends = [hn.solve(mechanism.system, (0, 1), mechanism.q0, parameters={"gravity": g}).q[0, -1] for g in (1.62, 3.7, 9.81)]
+    assert len(set(ends)) == 3
