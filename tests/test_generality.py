@@ -711,8 +711,8 @@ def test_other_parameters_compile_nothing(monkeypatch):
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_copies_and_pickles_of_systems_made_of_lambdas(clone):
-    functions = {"mass": lambda q, p: np.array([[p.m, 0], [0, p.m + q[0] ** 2]]), "force": lambda t, v, p: np.array([0.1 * np.sin(t), -p.m * p.g]) - 0.1 * v,
-                 "constraint": lambda q: q @ q - 1, "potential": lambda q, p: p.m * p.g * q[1]}
+    functions = {"mass": lambda q, p: np.array([[p.m, 0], [0, p.m + q[0] ** 2]]), "constraint": lambda q: q @ q - 1, "potential": lambda q, p: p.m * p.g * q[1]}
+    functions["force"] = lambda t, v, p: np.array([0.1 * np.sin(t), -p.m * p.g]) - 0.1 * v
     system = hn.System(**functions, parameters={"m": 2.0, "g": GRAVITY}, names=["x", "y"], constraint_names=["rod"], name="lamp")
     twin = clone(system)
     assert (twin.name, twin.names, twin.constraint_names, dict(twin.parameters)) == ("lamp", ["x", "y"], ["rod"], {"m": 2.0, "g": GRAVITY})
@@ -820,7 +820,8 @@ def test_ctrl_c_returns_what_there_is(kind):
     hn.solve(system, (0, 0.1), [1.0, 0.0])
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
-    sol = hn.solve(system, (0, 1e6), [1.0, 0.0], t_eval=np.linspace(0, 1e6, 100_001), max_steps=10**9)
+    end = {"native": 2e5, "python": 1e3}[kind]
+    sol = hn.solve(system, (0, end), [1.0, 0.0], t_eval=np.linspace(0, end, 10_001))
     timer.join()
     assert _interrupted(sol), sol.message
 

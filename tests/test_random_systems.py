@@ -1,7 +1,7 @@
 """Whatever the system: a run ends on its manifold, or says why it did not.  Never NaN with success, never a hang, never an error that names nothing.
 
-Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite masses, forces that end in a pole or a square
-root, rows that are redundant, contradictory or lose their rank on the way, starts far off the manifold.
+Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite masses, forces that end in a pole or
+a square root, rows that are redundant, contradictory or lose their rank on the way, starts far off the manifold.
 """
 
 import time

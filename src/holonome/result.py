@@ -167,7 +167,7 @@ class Solution:
         system = self.system
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
-                 f"  {system.name}: {system.n} coordinates, {system.m} constraint{"s" if system.m != 1 else ""}; {span}, {self.t.size} points",
+                 f"  {system.name}: {system.n} coordinates, {system.m} constraint{'s' if system.m != 1 else ''}; {span}, {self.t.size} points",
                  f"  method {self.method}, rtol {self.rtol:g}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations"]
         if system.m and self.t.size:
             position, velocity = self.drift
