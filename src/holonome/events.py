@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import casadi as ca
@@ -41,14 +42,20 @@ def as_events(events: Any) -> list[Event]:
         return []
     if callable(events) or isinstance(events, Event):
         events = [events]
+    elif not isinstance(events, Iterable):
+        raise TypeError(f"events: {events!r}; give a callable of t, q, v, p, an hn.Event, or a list of them")
     result = []
     for i, event in enumerate(events):
         if not isinstance(event, Event):
             if not callable(event):
                 raise TypeError(f"events: entry {i} is {event!r}; give a callable of t, q, v, p, or an hn.Event")
             event = Event(event, getattr(event, "terminal", False), getattr(event, "direction", 0.0))
-        if event.terminal is not True and event.terminal is not False and event.terminal is not None and int(event.terminal) < 0:
+        if not callable(event.function):
+            raise TypeError(f"events: the function of entry {i} is {event.function!r}; give a callable of t, q, v, p")
+        if event.terminal is not None and not (isinstance(event.terminal, (bool, Integral)) and event.terminal >= 0):
             raise ValueError(f"events: terminal of entry {i} is {event.terminal!r}; give True, False or a number of occurrences")
+        if not isinstance(event.direction, Real):
+            raise ValueError(f"events: direction of entry {i} is {event.direction!r}; give a positive or negative number, or 0 for both")
         result.append(event)
     return result
 

@@ -22,7 +22,8 @@ import numpy as np
 from numba import cfunc, njit
 
 from holonome.engine.calls import KERNEL, NativeKernel, call, carray, shift
-from holonome.engine.context import OK, PARAMETERS, RAISED
+from holonome.engine.context import INTERRUPTED, OK, PARAMETERS, RAISED
+from holonome.interruption import Interruption
 from holonome.tracing import Namespace
 
 HEAD = 8
@@ -229,10 +230,15 @@ class Foreign:
         return view
 
     def _call(self, t: float, y: int, z: int, context: int, out: int) -> int:
+        if Interruption.requested:
+            return INTERRUPTED
         try:
             state = self._view(y, 2 * self.n)
             arguments = {"t": t, "q": state[: self.n].copy(), "v": state[self.n:].copy(), "p": self._parameters_at(context)}
-            self._view(out, self.rows)[:] = self.value(arguments).ravel()
+            with np.errstate(all="ignore"):
+                self._view(out, self.rows)[:] = self.value(arguments).ravel()
+        except KeyboardInterrupt:
+            return INTERRUPTED
         except BaseException as error:
             self.error = error
             return RAISED
@@ -243,10 +249,11 @@ class Foreign:
             return None
 
         flat = self._view(context, PARAMETERS + self.parameters.size)[PARAMETERS:]
-        key = flat.tobytes()
-        if key != self._namespace[0] or self._namespace[1] is None:
-            self._namespace = (key, self.parameters.namespace(flat.copy()))
-        return self._namespace[1]
+        key, namespace = self._namespace
+        if namespace is None or key != flat.tobytes():
+            namespace = self.parameters.namespace(flat.copy())
+            self._namespace = flat.tobytes(), namespace
+        return namespace
 
 
 def _native(foreign: Foreign, probe: Mapping[str, Any]) -> Any:
@@ -289,7 +296,9 @@ def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
                  f"        out[i * {array.shape[1] if array.ndim > 1 else 1} + j] = result[i, j]"]}.get(array.ndim)
     if store is None:
         return None
-    lines = ["def wrapper(t, y, z, context, out):", "    status = OK", "    try:", f"        result = {call_text}", *["        " + line for line in store],
+    size = {0: "False", 1: f"len(result) != {array.size}", 2: f"result.shape != {array.shape!r}"}[array.ndim]
+    lines = ["def wrapper(t, y, z, context, out):", "    status = OK", "    try:", f"        result = {call_text}", f"        if {size}:", "            return RAISED",
+             *["        " + line for line in store],
              "    except Exception:", "        status = RAISED", "    return status"]
     return "\n".join(lines)
 

@@ -35,6 +35,8 @@ class UserFunction:
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
+        elif role not in ("mass", "force"):
+            raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(ALLOWED.get(role, ('t', 'q', 'v', 'p')))}")
 
     def _check_arguments(self) -> tuple[str, ...]:
         allowed = ALLOWED.get(self.role, ("t", "q", "v", "p"))
@@ -68,7 +70,8 @@ class UserFunction:
 
     def _call(self, point: Mapping[str, Any], parameters: Parameters) -> Any:
         given = dict(point, p=parameters.namespace(parameters.flat))
-        return self.function(**{name: given[name] for name in self.arguments})
+        with np.errstate(all="ignore"):
+            return self.function(**{name: given[name] for name in self.arguments})
 
     def normalise(self, value: Any) -> np.ndarray:
         """What the function returned, as an array of the right shape; ModelError otherwise."""
@@ -145,7 +148,8 @@ class UserFunction:
                 call, wanted = _MatrixTimesVelocity(self.function, wanted), (*wanted, "v")
             given = dict(point, p=self.parameters.namespace(self.parameters.flat))
             normalise = np.ravel if self.returns_matrix else self.normalise
-            self.foreign = Foreign(self.role, call, wanted, self.n, rows, normalise, self.parameters, given)
+            with np.errstate(all="ignore"):
+                self.foreign = Foreign(self.role, call, wanted, self.n, rows, normalise, self.parameters, given)
             self.path, self.reason = self.foreign.path, reason
             return self.foreign
         raise failure

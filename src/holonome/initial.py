@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -104,7 +105,10 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
 def vector(argument: str, values, size: int) -> np.ndarray:
     """A real vector of the right size, or an error that names the argument."""
     try:
-        array = np.array(values, dtype=float)
+        array = np.array(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
     if array.ndim == 0 and size == 1:
@@ -167,7 +171,9 @@ def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
     free = np.ones(system.n, bool)
-    for item in [fixed] if isinstance(fixed, (str, int)) else fixed:
+    for item in [fixed] if isinstance(fixed, (str, Integral)) else fixed:
+        if not isinstance(item, (str, Integral)):
+            raise ValueError(f"fixed: {item!r} is neither the name nor the number of a coordinate")
         if isinstance(item, str) and item not in system.names:
             raise ValueError(f"fixed: {item!r} is not a coordinate; there are {', '.join(system.names)}")
         index = system.names.index(item) if isinstance(item, str) else int(item)
@@ -212,11 +218,35 @@ def _nearest_position(point: _Point, q0: np.ndarray, v0: np.ndarray, free: np.nd
         step[free] = _constrained_step(W, G[:, free], (q0 - q)[free], g)
         q, pieces = _shortened(point, q, v0, step, g)
         tolerance = _residual_tolerance(pieces["C"][:mg], q)
-        if np.max(np.abs(step)) <= 1e-13 * max(np.max(np.abs(q)), 1e-300) or (np.all(np.abs(pieces["g"]) <= tolerance) and np.max(np.abs(step)) <= 1e-9 * max(np.max(np.abs(q)), 1e-300)):
+        moved, size = np.max(np.abs(step)), max(np.max(np.abs(q)), 1e-300)
+        if moved <= 1e-13 * size or (moved <= 1e-9 * size and np.all(np.abs(pieces["g"]) <= tolerance)):
             break
     if np.any(np.abs(pieces["g"]) > 1e3 * tolerance + 1e-12 * np.max(np.abs(g), initial=0.0)):
-        _explain_infeasible(point, q, pieces, free)
+        q = _least_squares(point, q, v0, free)
+        pieces = point(q, v0)
+        if np.any(np.abs(pieces["g"]) > 1e4 * _residual_tolerance(pieces["C"][:mg], q) + 1e-12):
+            _explain_infeasible(point, q, pieces, free)
     return q
+
+
+def _least_squares(point: _Point, q: np.ndarray, v: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Where the sum of squares of g is smallest: the last resort, and the best compromise where there is no solution."""
+    from scipy.optimize import least_squares
+
+    if not free.any():
+        return q
+
+    def at(x: np.ndarray) -> np.ndarray:
+        moved = q.copy()
+        moved[free] = x
+        return moved
+
+    mg = point.compiled.position_rows
+    try:
+        result = least_squares(lambda x: point(at(x), v)["g"], q[free], lambda x: point(at(x), v)["C"][:mg, free], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    except (ModelError, ValueError):
+        return q
+    return at(result.x)
 
 
 def _residual_tolerance(G: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -245,8 +275,12 @@ def _explain_infeasible(point: _Point, q: np.ndarray, pieces: dict[str, np.ndarr
     slope = np.linalg.norm(G[:, free].T @ g) / max(np.linalg.norm(G[:, free]) * np.linalg.norm(g), 1e-300)
     held = "" if free.all() else f" while {', '.join(n for n, f in zip(point.system.names, free, strict=True) if not f)} stay fixed"
     size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
+    flat = [names[i] for i in np.flatnonzero(np.abs(g) > 0) if np.max(np.abs(G[i]), initial=0.0) < 1e-8 * max(1.0, float(np.max(np.abs(G))))]
+    if flat and len(g) == len(flat):
+        raise InconsistentStart(f"no position that satisfies all constraints was found from q0{held}: {size}, and the gradient of {', '.join(flat)} vanishes there. Start elsewhere")
     if slope < 1e-4:
-        raise ContradictoryConstraints(f"the constraints contradict each other near q0{held}: at the best compromise {size}. Remove or correct one of these rows, or start elsewhere")
+        raise ContradictoryConstraints(f"the constraints contradict each other near q0{held}: at the best compromise {size}. "
+                                       "Remove or correct one of these rows, or start elsewhere")
     raise InconsistentStart(f"no position that satisfies all constraints was found from q0{held}: {size} after {_ITERATIONS} iterations. Give a better q0")
 
 
@@ -309,4 +343,5 @@ def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -
     reduced = null.T @ M @ null
     direction = null @ np.linalg.svd(reduced)[2][-1]
     names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
-    raise SingularSystem(f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can move without any inertia. Give it mass or a constraint")
+    raise SingularSystem(f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can move without any inertia. "
+                         "Give it mass or a constraint")

@@ -119,7 +119,7 @@ class Solution:
     def v_events(self) -> list[np.ndarray] | None:
         return None if self.event_states is None else [states[:, self.system.n:] for states in self.event_states]
 
-    @cached_property
+    @property
     def _kernels(self):
         return kernels(self.system)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ from holonome.engine.context import DENSE_CALLS, RANK
 from holonome.errors import ModelError
 from holonome.events import Event, as_events, compiled_events
 from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, kernels
+from holonome.functions import UserFunction
 from holonome.initial import Start, consistent, dependent_rows, require_finite, vector, what_failed
 from holonome.integrators import runge_kutta as rk
+from holonome.interruption import Interruption
 from holonome.method import Method, resolve
 from holonome.result import History, Solution
 from holonome.system import System
@@ -23,6 +27,7 @@ from holonome.warmup import announce_first_use
 
 _FIRST_ROWS, _MOST_ROWS = 512, 65_536
 _SECONDS_PER_CALL = 0.1
+_SMALLEST_RTOL = 1e-14
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 4))
 
 
@@ -43,7 +48,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     method
         A name (:func:`holonome.methods` lists them) or a :class:`holonome.Method`.  "auto" chooses.
     rtol, atol
-        Relative and absolute tolerance of the local error; ``atol`` may be an array, one value for each coordinate (positions and velocities alike) or for all positions and then all velocities.
+        Relative and absolute tolerance of the local error; ``atol`` may be an array, one value for each coordinate (positions and velocities alike) or for
+        all positions and then all velocities.
     t_eval
         Times at which the solution is wanted.  Then only these points are kept.
     dense_output
@@ -80,8 +86,13 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     (True, True)
     """
     announce_first_use()
+    if not isinstance(system, System):
+        raise TypeError(f"system: {system!r} is not an hn.System" + ("; give mechanism.system" if hasattr(system, "system") else ""))
     if parameters:
+        if not isinstance(parameters, Mapping):
+            raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")
         system = system.with_parameters(**parameters)
+    rtol, atol = _tolerances(rtol, atol, system.n)
     name, chosen = resolve(method, rtol)
     t0, t1 = _span(t_span)
     task = _Run(system, name, chosen, t0, t1, rtol, atol, projection, step)
@@ -93,14 +104,19 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         t_eval = _times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
     task.prepare(y0, as_events(events), t_eval, keep, first_step, max_step, max_steps)
-    code = task.advance()
-    start = None
-    if code in (run.OFF_MANIFOLD, run.CANNOT_START, run.USER_FUNCTION_FAILED) and task.counts[run.ACCEPTED] == 0 and not task.event_failure():
-        require_finite(q0=y0[: system.n], v0=y0[system.n:])
-        start = consistent(system, y0[: system.n], None if v0 is None else y0[system.n:], t0, repair=repair)
-        task.restart(np.concatenate([start.q, start.v]))
+    with Interruption() if task.calls_python else nullcontext():
         code = task.advance()
-    return task.finish(code, start, t_eval, keep, dense_output, progress)
+        start = None
+        if code in (run.OFF_MANIFOLD, run.CANNOT_START, run.USER_FUNCTION_FAILED) and task.counts[run.ACCEPTED] == 0 and not task.event_failure():
+            require_finite(q0=y0[: system.n], v0=y0[system.n:])
+            start = consistent(system, y0[: system.n], None if v0 is None else y0[system.n:], t0, repair=repair)
+            task.restart(np.concatenate([start.q, start.v]))
+            code = task.advance()
+        if code == run.FULL:
+            code = task.go_on(progress)
+    if progress:
+        task.tell_end(progress)
+    return task.finish(code, start, keep, dense_output)
 
 
 class _Run:
@@ -111,10 +127,10 @@ class _Run:
         self.kernels = kernels(system)
         self.project = method.formulation.projection if projection is None else bool(projection)
         constant = step if step is not None else method.integrator.step
-        if constant is not None and not 0 < constant < math.inf:
+        if constant is not None and not (isinstance(constant, Real) and 0 < constant < math.inf):
             raise ValueError(f"step: {constant!r}; a constant step size is a positive number")
-        self.constant = constant or 0.0
-        self.rtol, self.atol = _tolerances(rtol, atol, system.n)
+        self.constant = float(constant or 0.0)
+        self.rtol, self.atol = rtol, atol
         self.foreign = system.foreign
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
@@ -125,7 +141,9 @@ class _Run:
         memory[run.T_END], memory[run.RTOL] = self.t1, self.rtol
         memory[run.H_MAX] = _positive("max_step", max_step)
         if first_step is not None:
-            memory[run.FIRST_STEP] = min(_positive("first_step", first_step), abs(self.t1 - self.t0))
+            memory[run.FIRST_STEP] = min(_positive("first_step", first_step), memory[run.H_MAX], abs(self.t1 - self.t0))
+        if not (isinstance(max_steps, Integral) and max_steps > 0):
+            raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
         constrained = system.m > 0
         memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = self.project and constrained, constrained, self.constant
         atol = int(memory[run.ATOL])
@@ -141,6 +159,10 @@ class _Run:
             counts[run.EVALS] = t_eval.size
             counts[run.NEXT_EVAL] = t_eval.size > 0 and t_eval[0] == self.t0
         self._prepare_events(events)
+        self.calls_python = False
+        for foreign in self.foreign:
+            foreign.error = None
+            self.calls_python |= foreign.path == "python"
         self.keep_all = keep and t_eval is not None
         self.chunks, self.step_chunks, self.rejection_chunks, self.found_chunks = [], [], [], []
         self.rows, self.budget = _FIRST_ROWS, 2000
@@ -196,21 +218,18 @@ class _Run:
             if used:
                 chunks.append(buffer[:used] if 2 * used > len(buffer) or len(buffer) <= _FIRST_ROWS else buffer[:used].copy())
 
-    def finish(self, code: int, start: Start | None, t_eval, keep: bool, dense_output: bool, progress: bool | Callable[[float], None]) -> Solution:
-        """Go on until the end, then put the result together."""
-        interrupted = False
-        if code == run.FULL:
-            code, interrupted = self._go_on(progress)
+    def finish(self, code: int, start: Start | None, keep: bool, dense_output: bool) -> Solution:
+        """Put the result together."""
         self._collect()
         points = _joined(self.chunks, 1 + 2 * self.system.n)
         counts, memory, system = self.counts, self.memory, self.system
         status = {run.DONE: 0, run.TERMINATED: 1}.get(code, -1)
-        message = "the end was reached" if code == run.DONE else "interrupted" if interrupted else self._message(code)
+        message = "the end was reached" if code == run.DONE else self._message(code)
         if start is not None and start.message:
             message += f" ({start.message})"
         found = _joined(self.found_chunks, 2 + 2 * system.n) if self.events else None
         solution = Solution(
-            system, self.name, points[:, 0], points[:, 1:], -1 if interrupted else status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
+            system, self.name, points[:, 0], points[:, 1:], status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
             int(memory[run.LANDINGS]), self.rtol, self.atol, start=start, dense_calls=int(self.context[DENSE_CALLS]), lowest_rank=int(self.context[RANK]),
             t_events=None if found is None else [found[found[:, 0] == i, 1] for i in range(len(self.events))],
             event_states=None if found is None else [found[found[:, 0] == i, 2:] for i in range(len(self.events))])
@@ -219,35 +238,41 @@ class _Run:
             rejected = _joined(self.rejection_chunks, 4)
             solution.history = History(steps, rejected, self.method.integrator.tableau.order)
         if dense_output:
-            solution.sol = self._dense_output(points, solution, t_eval)
+            solution.sol = self._dense_output(points)
         return solution
 
-    def _go_on(self, progress: bool | Callable[[float], None]) -> tuple[int, bool]:
-        """Call the compiled loop until it needs no more calls; (code, interrupted)."""
-        with _Progress(progress) as show:
-            try:
-                while True:
-                    self._collect()
-                    self.rows = min(2 * self.rows, _MOST_ROWS)
-                    self._buffers()
-                    begin = time.perf_counter()
-                    code = self.advance()
-                    took = time.perf_counter() - begin
-                    tried = self.budget - int(self.counts[run.BUDGET])
-                    self.budget = max(10, min(100 * self.budget, int(tried * _SECONDS_PER_CALL / max(took, 1e-9)), 10**9))
-                    show((self.memory[run.T] - self.t0) / (self.t1 - self.t0) if self.t1 != self.t0 else 1.0)
-                    if code != run.FULL:
-                        return code, code == run.USER_FUNCTION_FAILED and any(isinstance(f.error, KeyboardInterrupt) for f in self.foreign)
-            except KeyboardInterrupt:
-                return run.FULL, True
+    def go_on(self, progress: bool | Callable[[float], None]) -> int:
+        """Call the compiled loop until it needs no more calls, or the user wants to stop."""
+        with Interruption() as interruption, _Progress(progress) as show:
+            code = run.FULL
+            while code == run.FULL:
+                self._collect()
+                self.rows = min(2 * self.rows, _MOST_ROWS)
+                self._buffers()
+                begin = time.perf_counter()
+                code = self.advance()
+                took = time.perf_counter() - begin
+                tried = self.budget - int(self.counts[run.BUDGET])
+                self.budget = max(10, min(100 * self.budget, int(tried * _SECONDS_PER_CALL / max(took, 1e-9)), 10**9))
+                try:
+                    show((self.memory[run.T] - self.t0) / (self.t1 - self.t0))
+                except KeyboardInterrupt:
+                    return run.STOPPED
+                if interruption.requested and code == run.FULL:
+                    return run.STOPPED
+        return code
 
-    def _dense_output(self, points: np.ndarray, solution: Solution, t_eval) -> Callable:
-        if t_eval is None:
-            times, states = points[:, 0], points[:, 1:]
-        else:
+    def tell_end(self, progress: bool | Callable[[float], None]) -> None:
+        """A short run tells its progress once."""
+        if callable(progress) and len(self.chunks) == 0:
+            progress(float((self.memory[run.T] - self.t0) / (self.t1 - self.t0)))
+
+    def _dense_output(self, points: np.ndarray) -> DenseOutput:
+        times, states = points[:, 0], points[:, 1:]
+        if self.keep_all:
             steps = _joined(self.step_chunks, self.step_rows.shape[1])
             times, states = np.append(steps[:, 0], self.memory[run.T]), np.vstack([steps[:, 4:], self.state])
-        return DenseOutput(self.memory, self.context, np.ascontiguousarray(times), np.ascontiguousarray(states), self.system.n)
+        return DenseOutput(self.system, self.method.integrator.name, self.project, np.ascontiguousarray(times), np.ascontiguousarray(states))
 
     def _message(self, code: int) -> str:
         """What happened, in words."""
@@ -256,21 +281,37 @@ class _Run:
         match code:
             case run.TERMINATED:
                 return f"stopped by an event at t = {t:.9g}"
+            case run.STOPPED:
+                return f"interrupted at t = {t:.6g}"
             case run.USER_FUNCTION_FAILED:
                 return f"stopped at t = {t:.6g}: {self._user_failure(t, q, v)}"
             case run.TOO_MANY_STEPS:
-                return f"stopped at t = {t:.6g} after max_steps = {self.counts[run.MAX_STEPS]} steps; the last had size {self.memory[run.H]:.1e}. Raise max_steps, loosen rtol, or use a method for stiff systems"
+                return (f"stopped at t = {t:.6g} after max_steps = {self.counts[run.MAX_STEPS]} steps; the last had size {self.memory[run.H]:.1e}. "
+                        "Raise max_steps or loosen rtol; if the steps are far smaller than the motion asks for, the system is stiff")
             case run.CANNOT_START | run.OFF_MANIFOLD:
                 return f"cannot start at t = {t:.6g}: {what_failed(self.system, t, q, v)}"
         return f"stopped at t = {t:.6g}: {self._why_stuck(t, q, v)}"
 
     def _user_failure(self, t: float, q: np.ndarray, v: np.ndarray) -> str:
+        """Which function failed: as it was caught, or by calling all of them where a step, and an event, was last evaluated in vain."""
         for foreign in self.foreign:
             if foreign.error is not None:
                 error = foreign.error
                 text = str(error) if isinstance(error, ModelError) else f"{foreign.role} raised {type(error).__name__}: {error}"
                 return f"{text} (near t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-        return what_failed(self.system, t, q, v)
+        n, at = self.system.n, int(self.memory[rk.Z])
+        z = self.memory[at: at + 2 * n].copy()
+        points = [(float(self.memory[run.T_FAILED]), z[:n], z[n:]), (t, q, v)]
+        for point in points:
+            text = what_failed(self.system, *point)
+            if not text.startswith("a derivative"):
+                return text
+        for i, event in enumerate(self.events):
+            try:
+                UserFunction(f"events[{i}]", event.function, n, self.system.parameters).evaluate({"t": t, "q": q, "v": v})
+            except ModelError as error:
+                return str(error)
+        return text
 
     def _why_stuck(self, t: float, q: np.ndarray, v: np.ndarray) -> str:
         """Diagnosis of a step size that fell to nothing."""
@@ -283,7 +324,9 @@ class _Run:
         if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
             return f"{size}; {what_failed(self.system, t, q, v)}"
         singular_values = np.linalg.svd(pieces["C"] / np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)[:, None], compute_uv=False) if self.system.m else np.ones(1)
-        if singular_values[-1] < 1e-3 and not (self.context[RANK] == self.context[2]):
+        if cause == run.FUNCTION_RAISED:
+            return f"{size}; {self._user_failure(t, q, v)}"
+        if singular_values[-1] < 1e-3 and self.context[RANK] != self.system.m:
             rows = dependent_rows(np.round(pieces["C"], 12))[1] or [int(np.argmin(np.linalg.norm(pieces["C"], axis=1)))]
             names = ", ".join(self.system.constraint_names[i] for i in rows[:4])
             return f"{size}; the constraints come close to a singular position (smallest singular value {singular_values[-1]:.1e}; {names} depends on the others there)"
@@ -292,6 +335,7 @@ class _Run:
             return f"{size}; the motion grows without bound (|{largest}′| = {np.max(np.abs(v)):.1e}), the solution may end here"
         reason = {run.PROJECTION_FAILED: "no point on the constraints is found near the end of a step; an impasse, or constraints that cannot be met further on",
                   run.NOT_FINITE: "forces, masses or constraints are not finite just ahead; " + self._ahead(t, q, v),
+                  run.CONTRADICTION: "constraint rows that depend on each other ask for different positions or velocities further on: they contradict each other",
                   run.SINGULAR_MATRIX: "mass matrix and constraints do not determine the accelerations just ahead",
                   run.ERROR_TEST: "the error cannot be kept below the tolerance; a jump in the forces, a singularity, or rtol too small"}.get(cause, "no step succeeds")
         return f"{size}; {reason}"
@@ -306,22 +350,29 @@ class _Run:
 
 
 class DenseOutput:
-    """The solution at any time of a run: ``q, v = sol.sol(t)``; arrays (n,) for a scalar t, (n, len(t)) else."""
+    """The solution at any time of a run: ``q, v = sol.sol(t)``; arrays (n,) for a scalar t, (n, len(t)) else.  It pickles."""
 
-    def __init__(self, memory: np.ndarray, context: np.ndarray, times: np.ndarray, states: np.ndarray, n: int) -> None:
-        self._memory, self._context, self._times, self._states, self._n = memory, context, times, states, n
+    def __init__(self, system: System, tableau: str, project: bool, times: np.ndarray, states: np.ndarray) -> None:
+        self.system, self.tableau, self.project, self.times, self.states = system, tableau, project, times, states
+
+    def _fresh_memory(self, compiled: Kernels) -> np.ndarray:
+        n, memory = self.system.n, _memory(self.system, compiled, self.tableau, 0).copy()
+        memory[rk.PROJECT] = self.project and self.system.m > 0
+        memory[run.T_START], memory[run.T_END] = self.times[0], self.times[-1]
+        memory[rk.SCALE_Q], memory[rk.SCALE_V] = (max(float(np.max(np.abs(part))), 1e-300) for part in (self.states[:, :n], self.states[:, n:]))
+        return memory
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
-        wanted = np.atleast_1d(np.asarray(t, dtype=float))
-        low, high = sorted((self._times[0], self._times[-1]))
+        wanted, n = np.atleast_1d(np.asarray(t, dtype=float)), self.system.n
+        low, high = sorted((self.times[0], self.times[-1]))
         if wanted.size and not (np.all(wanted >= low - 1e-12 * abs(low)) and np.all(wanted <= high + 1e-12 * abs(high))):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
         wanted = np.clip(wanted, low, high)
-        out = np.empty((wanted.size, 2 * self._n))
-        done = rk.evaluate(self._memory.copy(), self._context.copy(), self._times, self._states, wanted, out)
+        out, compiled = np.empty((wanted.size, 2 * n)), kernels(self.system)
+        done = rk.evaluate(self._fresh_memory(compiled), compiled.context(self.system), self.times, self.states, wanted, out)
         if done < wanted.size:
             raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
-        q, v = out[:, : self._n].T, out[:, self._n:].T
+        q, v = out[:, :n].T, out[:, n:].T
         return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
 
 
@@ -403,20 +454,24 @@ def _times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
 
 
 def _positive(argument: str, value: float) -> float:
-    if not value > 0:
+    if not (isinstance(value, Real) and value > 0):
         raise ValueError(f"{argument}: {value!r}; give a positive number")
     return float(value)
 
 
 def _tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Any]:
-    if not (isinstance(rtol, (int, float)) and 0 <= rtol < 1):
+    if not (isinstance(rtol, Real) and 0 <= rtol < 1):
         raise ValueError(f"rtol: {rtol!r}; give a number between 0 and 1")
-    if isinstance(atol, float) and atol > 0:
-        return max(rtol, 1e-14), atol
-    array = np.asarray(atol, dtype=float)
+    relative = max(float(rtol), _SMALLEST_RTOL)
+    if isinstance(atol, float) and 0 < atol < math.inf:
+        return relative, atol
+    try:
+        array = np.asarray(atol, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"atol: {atol!r}; give a number or an array of them") from None
     if array.shape not in ((), (n,), (2 * n,)):
         raise ValueError(f"atol: shape {array.shape}; give a number, {n} values (for each coordinate) or {2 * n} (positions, then velocities)")
     if not np.all(array >= 0) or not np.all(np.isfinite(array)) or (rtol == 0 and not np.all(array > 0)):
         raise ValueError(f"atol: {atol!r}; give positive numbers")
     array = np.maximum(array, 1e-300)
-    return max(rtol, 1e-14), np.tile(array, 2) if array.shape == (n,) else array
+    return relative, np.tile(array, 2) if array.shape == (n,) else array

@@ -152,22 +152,35 @@ class System:
 
     def _check_values(self) -> None:
         """The mass matrix must be symmetric, and a velocity constraint linear in v."""
-        model = self.model
-        v = model.v
-        curvature = ca.jacobian(ca.jacobian(model.h, v), v) if model.h.numel() and "A" not in model.given else ca.SX(0, 0)
-        if curvature.nnz():
+        model, mass = self.model, self.functions["mass"]
+        if model.h.numel() and not self._velocity_constraint_is_linear():
             raise ModelError("velocity_constraint: must be linear in v, A(q) v − b; this one is not")
-        if model.suppliers:
-            return
-        check = ca.Function("check", [model.t, model.q, v, model.p], [model.M])
+        traced_mass = mass.foreign is None and ca.Function("check", list(self.symbols.values()), [model.M])
         for point in probe_points(self.n):
-            M = check(point["t"], point["q"], point["v"], self.parameters.flat)
+            try:
+                M = traced_mass(point["t"], point["q"], point["v"], self.parameters.flat) if traced_mass else ca.DM(mass.evaluate(point))
+            except ModelError:
+                continue
             skew = np.abs(np.array((M - M.T).nonzeros()))
             size = np.abs(np.array(M.nonzeros()))
             if np.all(np.isfinite(size)) and np.max(skew, initial=0.0) > 1e-8 * np.max(size, initial=0.0):
                 M = np.array(M)
                 i, j = np.unravel_index(np.argmax(np.abs(M - M.T)), M.shape)
                 raise ModelError(f"mass: must be symmetric, but M[{i},{j}] = {M[i, j]:.6g} and M[{j},{i}] = {M[j, i]:.6g}")
+
+    def _velocity_constraint_is_linear(self) -> bool:
+        model, function = self.model, self.functions["velocity_constraint"]
+        if function.foreign is None:
+            return not ca.jacobian(ca.jacobian(model.h, model.v), model.v).nnz()
+        for point in probe_points(self.n):
+            v = point["v"]
+            try:
+                values = [function.evaluate({**point, "v": u}) for u in (0 * v, v, 3 * v)]
+            except ModelError:
+                continue
+            if not np.allclose(values[2] - values[0], 3 * (values[1] - values[0]), rtol=1e-8, atol=1e-10):
+                return False
+        return True
 
     def _use_written_derivatives(self, model: Model) -> Model:
         """A hand-written G replaces the finite differences of a constraint that cannot be traced."""

@@ -14,5 +14,5 @@ how often a dense kernel stepped in, and the smallest rank it met."""
 PARAMETERS = 16
 """Where p begins."""
 
-OK, SINGULAR, RAISED = 0, 1, 2
-"""Status of a kernel: fine, a pivot says the matrix is (nearly) singular, a Python function raised or returned nonsense."""
+OK, SINGULAR, RAISED, INTERRUPTED = 0, 1, 2, 3
+"""Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised or returned nonsense; the user wants to stop."""

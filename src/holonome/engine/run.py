@@ -19,16 +19,16 @@ COUNTS = 24
 
 # ---- memory: a header, then tolerances, events and the integrator's own part --------------------------------------------------------------------------
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
- T_START, CORRECTION, LANDINGS) = range(24)
+ T_START, CORRECTION, LANDINGS, T_FAILED) = range(25)
 HEADER = 64
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
 # ---- what `advance` returns ---------------------------------------------------------------------------------------------------------------------------
-DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED, TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD = range(8)
+DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED, TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED = range(9)
 
 # ---- causes of a rejected step ------------------------------------------------------------------------------------------------------------------------
-ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX = range(1, 5)
-CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular"}
+ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION = range(1, 7)
+CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular", FUNCTION_RAISED: "function raised", CONTRADICTION: "contradiction"}
 
 START, STEPPING, RECORDING, ENDING = range(4)
 """States between two calls."""
@@ -123,7 +123,8 @@ def find_events(memory, context, counts, found):
         rising, falling = old[i] < 0.0 and new[i] >= 0.0, old[i] > 0.0 and new[i] <= 0.0
         if (rising and direction[i] >= 0.0) or (falling and direction[i] <= 0.0):
             root = t if new[i] == 0.0 else _root(memory, context, i, t_old, old[i], t, new[i])
-            state_at(memory, context, root, part(memory, Y_EVENT))
+            if state_at(memory, context, root, part(memory, Y_EVENT)) != OK:
+                return False, False
             row = counts[FOUND]
             found[row, 0] = i
             found[row, 1] = root
@@ -157,24 +158,26 @@ def find_events(memory, context, counts, found):
 
 @njit(cache=True)
 def record(memory, context, counts, points, t_eval):
-    """Write the points that the last step owes; False if the buffer is full before all are written."""
+    """Write the points that the last step owes; FULL if the buffer is full before all are written."""
     size, way, t = int(memory[SIZE]), counts[WAY], memory[T]
     y = part(memory, Y)
     while counts[NEXT_EVAL] < counts[EVALS] and way * t_eval[counts[NEXT_EVAL]] <= way * t:
         if counts[POINTS] == points.shape[0]:
-            return False
+            return FULL
         time = t_eval[counts[NEXT_EVAL]]
         if time == t:
             store(points, counts[POINTS], t, y, size)
         else:
             state = part(memory, Y_EVENT)
-            state_at(memory, context, time, state)
+            if state_at(memory, context, time, state) != OK:
+                memory[T_FAILED] = time
+                return USER_FUNCTION_FAILED
             store(points, counts[POINTS], time, state, size)
         counts[POINTS] += 1
         counts[NEXT_EVAL] += 1
     if counts[KEEP_POINTS]:
         if counts[POINTS] == points.shape[0]:
-            return False
+            return FULL
         store(points, counts[POINTS], t, y, size)
         counts[POINTS] += 1
-    return True
+    return DONE

@@ -8,7 +8,7 @@ when that is no longer safe: the kernel then returns SINGULAR, and its dense twi
 Kernels, with y = (q, v):
 
     derivative      out = (v, a)
-    landing         z = (e, c), out = (v, a, P(e + c (v, a)), δ, max|g|, max|w|)
+    landing         z = (e, c), out = (v, a, P(e + c (v, a)), δ, ρ)
     multipliers     out = λ
     residuals       out = (g, w)
     energy          out = T + V
@@ -16,6 +16,7 @@ Kernels, with y = (q, v):
 
 ``landing`` is everything the end of a step asks for with one factorization.  δ = (δq, δv) is a Newton step, in the metric of M, for g(q) = 0 and w(q, v) = 0 together:
 G δq = −g, C δv = −w − D δq.  P removes from an error vector what that projection will remove (Eich, section 4.1): G e_q = 0, C e_v + D e_q = 0.
+ρ is the largest distance, on the position and on the velocity level, by which rows that depend on others miss their linearised equation: zero for a regular system.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from holonome.model import Model
 from holonome.system import System
 
 PIVOT_MARGIN = 1e-7
-"""Smallest pivot of S, relative to its diagonal, that the code without pivoting accepts; it loses about as many digits as this has."""
+"""Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it loses about as many digits as this has."""
 
 LARGEST_ELIMINATION = 1_000_000
 """Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
@@ -102,7 +103,7 @@ class _Emitted:
         self.all = _Saddle(model.M, model.C, factors)
         self.position = self.all if model.position_rows == model.rows else _Saddle(model.M, model.G, factors)
         self.a, self.lam = self.all.solve(self.Mif, -model.gamma)
-        self.margin = ca.fmin(_smallest_pivot(model.M, factors) - 1e-13, ca.fmin(self.all.margin(), self.position.margin()))
+        self.margin = ca.fmin(_smallest_pivot(model.M, factors) - PIVOT_MARGIN, ca.fmin(self.all.margin(), self.position.margin()))
 
     def derivative(self, model: Model):
         return ca.SX(0, 1), ca.densify(ca.vertcat(model.v, self.a)), self.margin
@@ -119,14 +120,7 @@ class _Emitted:
         e_v = error[n:] + self.all.onto(model.C @ error[n:] + D @ e_q)
         dq = self.position.onto(model.g)
         dv = self.all.onto(model.w + D @ dq)
-        return z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, _largest(model.g), _largest(model.w))), self.margin
-
-
-def _largest(x: ca.SX) -> ca.SX:
-    largest = ca.SX(0)
-    for i in range(x.numel()):
-        largest = ca.fmax(largest, ca.fabs(x[i]))
-    return largest
+        return z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, ca.SX(2, 1))), self.margin
 
 
 def _pieces(model: Model):
@@ -273,6 +267,11 @@ def _dense(t, y, z, context, out, what):
     gamma, at = _vector(memory, at, m)
     g, at = _vector(memory, at, mg)
     w, at = _vector(memory, at, m)
+    total = 0.0
+    for i in range(at):
+        total += memory[i]
+    if total - total != 0.0:
+        return SINGULAR
     A, at = _view(memory, at, m, n)
     tau, at = _vector(memory, at, m)
     scale, at = _vector(memory, at, m)
@@ -282,12 +281,6 @@ def _dense(t, y, z, context, out, what):
     r, at = _vector(memory, at, n)
     zero, at = _vector(memory, at, n)
     b, at = _vector(memory, at, m)
-    for i in range(m):
-        if not math_isfinite(w[i] + gamma[i]):
-            return SINGULAR
-        for j in range(n):
-            if not math_isfinite(C[i, j]):
-                return SINGULAR
     order = order_.view(np.int64)
     rank = sp.factor_rows(C, A, tau, scale, order, n, m)
     context[RANK] = min(context[RANK], float(rank))
@@ -325,19 +318,25 @@ def _dense(t, y, z, context, out, what):
         rank2 = sp.factor_rows(C, A2, tau2, scale2, order2, n, mg)
         if not sp.factor_mass(M, A2, tau2, rank2, B2, pivots2, n):
             return SINGULAR
-    largest_g, largest_w = 0.0, 0.0
     for i in range(mg):
         b[i] = -g[i]
-        largest_g = max(largest_g, abs(g[i]))
     sp.solve(M, A2, tau2, scale2, order2, rank2, B2, pivots2, zero, b, dq, b, r, n, mg, False)
     for i in range(m):
         s = w[i]
         for j in range(n):
             s += D[i, j] * dq[j]
         b[i] = -s
-        largest_w = max(largest_w, abs(w[i]))
     sp.solve(M, A, tau, scale, order, rank, B, pivots, zero, b, dv, b, r, n, m, False)
-    out[6 * n], out[6 * n + 1] = largest_g, largest_w
+    missed_g, missed_w = 0.0, 0.0
+    for i in range(m):
+        s, s_w = 0.0, -b[i]
+        for j in range(n):
+            s += C[i, j] * dq[j]
+            s_w += C[i, j] * dv[j]
+        if i < mg:
+            missed_g = max(missed_g, abs(g[i] + s) / max(scale2[i], 1e-300))
+        missed_w = max(missed_w, abs(s_w) / max(scale[i], 1e-300))
+    out[6 * n], out[6 * n + 1] = missed_g, missed_w
     f[:] = e_q
     _multiply(C, f, b, mg, n, -1.0)
     sp.solve(M, A2, tau2, scale2, order2, rank2, B2, pivots2, zero, b, e_q, b, r, n, mg, False)
@@ -353,12 +352,6 @@ def _dense(t, y, z, context, out, what):
     for i in range(n):
         e_v[i] += f[i]
     return OK
-
-
-@njit(cache=True)
-def math_isfinite(x):
-    """Whether x is neither infinite nor NaN."""
-    return x - x == 0.0
 
 
 @njit(cache=True)

@@ -20,7 +20,7 @@ from numba import njit
 
 from holonome.engine import run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
-from holonome.engine.context import OK, RAISED, SINGULAR
+from holonome.engine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.run import part
 from holonome.integrators import dop853
 
@@ -30,6 +30,8 @@ from holonome.integrators import dop853
 
 ROUNDING = 1e-15
 _SAFETY, _SHRINK, _GROW, _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.9, 0.2, 8.0, 0.3, 8
+_CONTRADICTION = 1e-7
+"""What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
 
 
 @dataclass(frozen=True)
@@ -209,20 +211,23 @@ def _landing(P, context, t, y, out):
 
 
 @njit(cache=True)
-def _stages(P, context, t, y, h):
+def _stages(P, memory, context, t, y, h):
     """All stages, from k₀, and the new point in z; not yet on the manifold."""
     for i in range(1, P.stages):
         _combine(P.k, shift(P.a, i * P.stages), i, h, P.stride, y, P.z)
         status = _derivative(P, context, t + P.c[i] * h, P.z, shift(P.k, i * P.stride))
         if status != OK:
+            memory[run.T_FAILED] = t + P.c[i] * h
             return status
     _combine(P.k, P.b, P.stages, h, P.stride, y, P.z)
     return OK
 
 
 @njit(cache=True)
-def _correct(P, scale_q, scale_v):
+def _correct(P, memory):
     """Add δ to z; its size, relative to the largest position and velocity met."""
+    scale_q = memory[SCALE_Q]
+    scale_v = max(memory[SCALE_V], scale_q / abs(memory[run.T_END] - memory[run.T_START]))
     n, z, dq, dv = P.n, P.z, shift(P.landed, 4 * P.n), shift(P.landed, 5 * P.n)
     largest_q, largest_v, total = 0.0, 0.0, 0.0
     for i in range(n):
@@ -232,13 +237,9 @@ def _correct(P, scale_q, scale_v):
         z[i] += dq[i]
         z[n + i] += dv[i]
     if total - total != 0.0:
-        return math.nan
-    size = 0.0
-    if largest_q > 0.0:
-        size = largest_q / max(scale_q, 1e-300)
-    if largest_v > 0.0:
-        size = max(size, largest_v / max(scale_v, 1e-300))
-    return size
+        return math.nan, False
+    contradiction = P.landed[6 * n] > _CONTRADICTION * scale_q or P.landed[6 * n + 1] > _CONTRADICTION * scale_v
+    return max(largest_q / scale_q, largest_v / scale_v), contradiction
 
 
 @njit(cache=True)
@@ -255,19 +256,20 @@ def _land(P, memory, context, t, y, h, measure):
         status = _landing(P, context, t, P.z, P.landed)
         memory[run.LANDINGS] += 1.0
         if status != OK:
+            memory[run.T_FAILED] = t
             return status, run.SINGULAR_MATRIX, math.inf
         if measure and iteration == 0:
             square = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
             if square > P.size and memory[CONSTANT] == 0.0:
                 return OK, run.ERROR_TEST, square
-        correction = _correct(P, memory[SCALE_Q], memory[SCALE_V])
+        correction, contradiction = _correct(P, memory)
         memory[run.CORRECTION] = correction
         if not correction < _LARGEST_CORRECTION:
             return OK, run.PROJECTION_FAILED if correction == correction else run.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
             memory[KAPPA] = max(2.0 * correction / (previous * previous), 0.5 * memory[KAPPA], 1e-3)
-        if memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-9 and correction > 0.1 * previous):
-            return OK, 0, square
+        if memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-7 and correction > 0.1 * previous):
+            return OK, run.CONTRADICTION if contradiction else 0, square
         if iteration > 2 and correction > previous:
             break
         previous = correction
@@ -290,6 +292,7 @@ def _end_without_landing(P, memory, context, t, y, h):
     """Derivative and error at the end of a step that is not projected; as `_land`."""
     status = _derivative(P, context, t, P.z, P.landed)
     if status != OK:
+        memory[run.T_FAILED] = t
         return status, run.SINGULAR_MATRIX, math.inf
     _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
     for i in range(P.size):
@@ -300,7 +303,7 @@ def _end_without_landing(P, memory, context, t, y, h):
 @njit(cache=True)
 def _step(P, memory, context, t, h):
     """Try one step of size h; the new point is left in z, its derivative in ``landed``.  Returns (status, cause of failure, error)."""
-    status = _stages(P, context, t, P.y, h)
+    status = _stages(P, memory, context, t, P.y, h)
     if status != OK:
         return status, run.SINGULAR_MATRIX, math.inf
     if memory[PROJECT] > 0.0:
@@ -342,14 +345,16 @@ def _first_step(P, memory, context, counts):
 @njit(cache=True)
 def _start(P, memory, context, counts):
     """Derivative, events and step size at the initial point."""
-    n, y, landed = P.n, P.y, P.landed
+    n, y, landed, atol = P.n, P.y, P.landed, P.atol
     for i in range(n):
-        memory[SCALE_Q], memory[SCALE_V] = max(memory[SCALE_Q], abs(y[i])), max(memory[SCALE_V], abs(y[n + i]))
+        memory[SCALE_Q], memory[SCALE_V] = max(memory[SCALE_Q], abs(y[i]), atol[i]), max(memory[SCALE_V], abs(y[n + i]), atol[n + i])
     counts[run.NFEV] += 1
     if memory[CONSTRAINED] > 0.0:
         for i in range(P.size + 1):
             P.error[i] = 0.0
         status = _landing(P, context, memory[run.T], y, landed)
+        if status == OK and context[DENSE_CALLS] > 0.0:
+            return run.OFF_MANIFOLD
         largest_q, largest_v = 0.0, 0.0
         for i in range(n):
             largest_q, largest_v = max(largest_q, abs(landed[4 * n + i])), max(largest_v, abs(landed[5 * n + i]))
@@ -357,8 +362,8 @@ def _start(P, memory, context, counts):
             return run.OFF_MANIFOLD
     else:
         status = _derivative(P, context, memory[run.T], y, landed)
-    if status == RAISED:
-        return run.USER_FUNCTION_FAILED
+    if status >= RAISED:
+        return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED
     total = 0.0
     for i in range(P.size):
         P.k[i] = landed[i]
@@ -442,9 +447,11 @@ def interpolant(t, y, memory, context, out):
 @njit(cache=True)
 def _inside(P, memory, context, t_old, y_old, t):
     """A step from t_old to t, in z; k₀ is at hand."""
-    status = _stages(P, context, t_old, y_old, t - t_old)
+    status = _stages(P, memory, context, t_old, y_old, t - t_old)
     if status == OK and memory[PROJECT] > 0.0:
-        status, _, _ = _land(P, memory, context, t, y_old, t - t_old, False)
+        status, cause, _ = _land(P, memory, context, t, y_old, t - t_old, False)
+        if cause != 0:
+            status = max(status, SINGULAR)
     return status
 
 
@@ -461,8 +468,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
     constant = memory[CONSTANT] > 0.0
     while True:
         if counts[run.STATE] != run.STEPPING:
-            if not run.record(memory, context, counts, points, t_eval):
-                return run.FULL
+            code = run.record(memory, context, counts, points, t_eval)
+            if code != run.DONE:
+                return code
             if counts[run.STATE] == run.ENDING:
                 return run.TERMINATED
             if memory[run.T] == memory[run.T_END]:
@@ -476,10 +484,14 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return run.TOO_MANY_STEPS
         counts[run.BUDGET] -= 1
         t, h = memory[run.T], _next(memory, counts)
+        if t + h == t:
+            return run.STEP_TOO_SMALL
         counts[run.NFEV] += P.stages
         status, cause, error = _step(P, memory, context, t, h)
+        if status == INTERRUPTED:
+            return run.STOPPED
         if status == RAISED:
-            return run.USER_FUNCTION_FAILED
+            cause = run.FUNCTION_RAISED
         if cause == 0 and error > 1.0 and not constant:
             cause = run.ERROR_TEST
         if cause != 0:
