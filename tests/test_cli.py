@@ -117,7 +117,6 @@ def test_files_are_written_by_their_ending(tmp_path):
 
 
 def test_netcdf_is_written(tmp_path):
-    pytest.importorskip("h5py")
     pytest.importorskip("xarray")
     call("run", "pendulum", "--until", "1", "--out", tmp_path / "a.nc")
     assert (tmp_path / "a.nc").stat().st_size > 1000

@@ -14,12 +14,23 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK, PARAMETERS, SINGULAR
 
 OPERATIONS = {
-    "arithmetic": lambda a, b: a * b - a / b + 2 * a - (-b) + 1 / a, "sq": lambda a, b: a * a + ca.sqrt(ca.fabs(b)), "pow": lambda a, b: ca.fabs(a) ** b + ca.fabs(a) ** 2.5,
-    "exp": lambda a, b: ca.exp(a) + ca.log(ca.fabs(b)), "circular": lambda a, b: ca.sin(a) + ca.cos(b) + ca.tan(a), "inverse": lambda a, b: ca.asin(a / 4) + ca.acos(b / 4) + ca.atan(a),
-    "atan2": ca.atan2, "hyperbolic": lambda a, b: ca.sinh(a) + ca.cosh(b) + ca.tanh(a), "area": lambda a, b: ca.asinh(a) + ca.acosh(2 + ca.fabs(b)) + ca.atanh(a / 4),
-    "rounding": lambda a, b: ca.floor(a) + ca.ceil(b), "sign": lambda a, b: ca.sign(a) * ca.fabs(b) + ca.copysign(a, b), "least": lambda a, b: ca.fmin(a, b) - ca.fmax(a, b),
-    "compare": lambda a, b: (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b), "logic": lambda a, b: ca.logic_and(a > 0, b > 0) + 2 * ca.logic_or(a > 0, b > 0) + 4 * ca.logic_not(a > 0),
-    "choose": lambda a, b: ca.if_else(a > b, ca.log(ca.fabs(a)), b), "remainder": lambda a, b: ca.fmod(a, b) + ca.remainder(a, b), "special": lambda a, b: ca.erf(a) + ca.expm1(b) + ca.log1p(ca.fabs(a)),
+    "arithmetic": lambda a, b: a * b - a / b + 2 * a - (-b) + 1 / a,
+    "sq": lambda a, b: a * a + ca.sqrt(ca.fabs(b)),
+    "pow": lambda a, b: ca.fabs(a) ** b + ca.fabs(a) ** 2.5,
+    "exp": lambda a, b: ca.exp(a) + ca.log(ca.fabs(b)),
+    "circular": lambda a, b: ca.sin(a) + ca.cos(b) + ca.tan(a),
+    "inverse": lambda a, b: ca.asin(a / 4) + ca.acos(b / 4) + ca.atan(a),
+    "atan2": ca.atan2,
+    "hyperbolic": lambda a, b: ca.sinh(a) + ca.cosh(b) + ca.tanh(a),
+    "area": lambda a, b: ca.asinh(a) + ca.acosh(2 + ca.fabs(b)) + ca.atanh(a / 4),
+    "rounding": lambda a, b: ca.floor(a) + ca.ceil(b),
+    "sign": lambda a, b: ca.sign(a) * ca.fabs(b) + ca.copysign(a, b),
+    "least": lambda a, b: ca.fmin(a, b) - ca.fmax(a, b),
+    "compare": lambda a, b: (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b),
+    "logic": lambda a, b: ca.logic_and(a > 0, b > 0) + 2 * ca.logic_or(a > 0, b > 0) + 4 * ca.logic_not(a > 0),
+    "choose": lambda a, b: ca.if_else(a > b, ca.log(ca.fabs(a)), b),
+    "remainder": lambda a, b: ca.fmod(a, b) + ca.remainder(a, b),
+    "special": lambda a, b: ca.erf(a) + ca.expm1(b) + ca.log1p(ca.fabs(a)),
     "hypot": ca.hypot,
 }
 

@@ -45,7 +45,7 @@ def test_without_a_drawing_positions_and_velocities_are_shown():
     positions, velocities, _ = plot.plot_solution(solution)
     assert positions.get_ylabel() == "positions"
     assert velocities.get_ylabel() == "velocities"
-    assert velocities.lines[0].get_ydata()[-1] == solution.v[0, -1]
+    assert velocities.lines[0].get_ydata()[-1] == pytest.approx(solution.v[0, -1])
 
 
 def test_given_axes_are_used(tmp_path):

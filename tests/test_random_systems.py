@@ -222,7 +222,7 @@ def check(case) -> None:
     if not sol.success:
         assert sol.status == -1
         assert len(sol.message) > 20
-        assert "max_steps" not in sol.message or kinds["method"] == "heun" or kinds["force"] in COSTLY, sol.message
+        assert "max_steps" not in sol.message or kinds["method"] == "heun" or kinds["force"] in COSTLY or kinds["mass"] == "vanishing", sol.message
         return
     assert sol.t[-1] == 1.0
     assert sol.status == 0

@@ -14,5 +14,5 @@ from holonome.system import System
 
 __version__ = "0.1.0"
 
-__all__ = ["ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System",
-           "UnderlyingODE", "consistent", "from_sympy", "mechanisms", "methods", "solve"]
+__all__ = ["ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start",
+           "System", "UnderlyingODE", "consistent", "from_sympy", "mechanisms", "methods", "solve"]

@@ -119,8 +119,8 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
     Parameters
     ----------
     function
-        Inputs t, y, z, p; first output the result, a column of which only entries that are not structurally zero are written; an optional second output, a scalar, is the margin by which the system is regular: the kernel's status is
-        ``SINGULAR`` unless it is positive.
+        Inputs t, y, z, p.  First output: the result, a column of which only entries that are not structurally zero are written.  An optional second output, a scalar, is the
+        margin by which the system is regular: the kernel's status is ``SINGULAR`` unless it is positive.
     name
         The symbol.
     suppliers

@@ -35,7 +35,7 @@ class UserFunction:
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
-        elif role not in ("mass", "force"):
+        elif role not in ("mass", "force", "potential"):
             raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(ALLOWED.get(role, ('t', 'q', 'v', 'p')))}")
 
     def _check_arguments(self) -> tuple[str, ...]:

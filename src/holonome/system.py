@@ -25,7 +25,8 @@ DERIVATIVES = {"constraint_q": "constraint", "force_q": "force", "force_v": "for
 class System:
     """A mechanical system  M(t, q) v′ = f(t, q, v) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
 
-    Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``, ``p``.  Nothing else is asked for: derivatives are exact and automatic.
+    Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``, ``p``.  Nothing else is asked for: derivatives are exact
+    and automatic.
 
     Parameters
     ----------
@@ -244,7 +245,8 @@ class System:
         return f"System({self.name!r}, n={self.n}, m={self.m})"
 
     def __str__(self) -> str:
-        how = {"constant": "constant", "traced": "traced, exact derivatives, native code", "numba": "compiled by numba, finite differences", "python": "called in Python, finite differences"}
+        how = {"constant": "constant", "traced": "traced, exact derivatives, native code", "numba": "compiled by numba, finite differences",
+               "python": "called in Python, finite differences"}
         rows = f"{self.model.position_rows} position" + (f" + {self.model.h.numel()} velocity" if self.model.h.numel() else "")
         lines = [f"System {self.name!r}: {self.n} coordinates ({', '.join(_shortened(self.names))}), {rows} constraint rows"]
         lines += [f"  {role:20s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "") for role, f in self.functions.items()]

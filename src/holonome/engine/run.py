@@ -1,8 +1,8 @@
 """The frame of a run that every integrator shares: its memory, its counters, the recording of points and the search for events.
 
-An integrator is a compiled function ``advance(memory, context, counts, points, steps, rejections, found, t_eval)`` that goes on until it is done or stuck, a terminal event stops it,
-a buffer is full, or ``counts[BUDGET]`` steps have been tried; Python then empties the buffers and calls it again.  All its state lives in ``memory`` and ``counts``, so it resumes where it
-was, and nothing is allocated on the way.
+An integrator is a compiled function ``advance(memory, context, counts, points, steps, rejections, found, t_eval)`` that goes on until it is done or stuck, a terminal
+event stops it, a buffer is full, or ``counts[BUDGET]`` steps have been tried; Python then empties the buffers and calls it again.  All its state lives in ``memory`` and
+``counts``, so it resumes where it was, and nothing is allocated on the way.
 """
 
 import math
@@ -12,23 +12,24 @@ from numba import njit
 from holonome.engine.calls import call, shift
 from holonome.engine.context import OK
 
-# ---- counts -------------------------------------------------------------------------------------------------------------------------------------------
+# counts
 BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS = range(16)
 COUNTS = 24
 """Size of ``counts``: steps still allowed in this call; rows used of each buffer; next output time; which rows are wanted; numbers of events, evaluations, steps …"""
 
-# ---- memory: a header, then tolerances, events and the integrator's own part --------------------------------------------------------------------------
+# memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
  T_START, CORRECTION, LANDINGS, T_FAILED) = range(25)
 HEADER = 64
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
-# ---- what `advance` returns ---------------------------------------------------------------------------------------------------------------------------
+# what `advance` returns
 DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED, TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED = range(9)
 
-# ---- causes of a rejected step ------------------------------------------------------------------------------------------------------------------------
+# causes of a rejected step
 ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION = range(1, 7)
-CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular", FUNCTION_RAISED: "function raised", CONTRADICTION: "contradiction"}
+CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular", FUNCTION_RAISED: "function raised",
+          CONTRADICTION: "contradiction"}
 
 START, STEPPING, RECORDING, ENDING = range(4)
 """States between two calls."""

@@ -2,8 +2,9 @@
 
     q′ = v,     v′ = a   from   M a + Cᵀ λ = f,   C a = −γ
 
-M = LDLᵀ and S = C M⁻¹ Cᵀ = L′D′L′ᵀ are definite for a regular system, so neither needs pivoting and the whole solution is emitted as straight-line sparse code.  The pivots D and D′ tell
-when that is no longer safe: the kernel then returns SINGULAR, and its dense twin, a rank-revealing factorization (:mod:`holonome.engine.saddle_point`), does the same job.
+M = LDLᵀ and S = C M⁻¹ Cᵀ = L′D′L′ᵀ are definite for a regular system, so neither needs pivoting and the whole solution is emitted as straight-line sparse code.  The
+pivots D and D′ tell when that is no longer safe: the kernel then returns SINGULAR, and its dense twin, a rank-revealing factorization
+(:mod:`holonome.engine.saddle_point`), does the same job.
 
 Kernels, with y = (q, v):
 

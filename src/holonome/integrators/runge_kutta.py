@@ -4,9 +4,9 @@ One step from y with k₀ = y′:
 
     k_i = F(t + c_i h, y + h Σ_{j<i} a_ij k_j),     ẑ = y + h Σ b_i k_i,     e = h Σ e_i k_i
 
-ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e is freed of its part normal to the manifold (Eich 1993, section 4.1), and the
-derivative at the end serves as k₀ of the next step; all three come from one kernel, ``landing``.  Between the steps the solution is a step of the same method from y to the wanted
-time, so it has the method's order, lies on the manifold, and costs no memory.
+ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e is freed of its part normal to the manifold (Eich 1993,
+section 4.1), and the derivative at the end serves as k₀ of the next step; all three come from one kernel, ``landing``.  Between the steps the solution is a step of the
+same method from y to the wanted time, so it has the method's order, lies on the manifold, and costs no memory.
 """
 
 from __future__ import annotations
@@ -478,7 +478,8 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             for i in range(P.size):
                 P.k[i] = P.k_new[i]
             counts[run.STATE] = run.STEPPING
-        if counts[run.BUDGET] <= 0 or counts[run.STEPS] == steps.shape[0] or counts[run.REJECTIONS] == rejections.shape[0] or counts[run.FOUND] + counts[run.EVENTS] > found.shape[0]:
+        room = counts[run.STEPS] < steps.shape[0] and counts[run.REJECTIONS] < rejections.shape[0] and counts[run.FOUND] + counts[run.EVENTS] <= found.shape[0]
+        if counts[run.BUDGET] <= 0 or not room:
             return run.FULL
         if counts[run.ACCEPTED] + counts[run.REJECTED] >= counts[run.MAX_STEPS]:
             return run.TOO_MANY_STEPS
