@@ -1,5 +1,6 @@
 """The tests keep their own cache of models, and throw Numba's away when the engine's source has changed: Numba looks at the file of a function alone, not at the files of
-those it calls."""
+those it calls.
+"""
 
 import hashlib
 import os

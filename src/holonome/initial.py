@@ -278,7 +278,8 @@ def _explain_infeasible(point: _Point, q: np.ndarray, pieces: dict[str, np.ndarr
     size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
     flat = [names[i] for i in np.flatnonzero(np.abs(g) > 0) if np.max(np.abs(G[i]), initial=0.0) < 1e-8 * max(1.0, float(np.max(np.abs(G))))]
     if flat and len(g) == len(flat):
-        raise InconsistentStart(f"no position that satisfies all constraints was found from q0{held}: {size}, and the gradient of {', '.join(flat)} vanishes there. Give a better q0")
+        raise InconsistentStart(f"no position that satisfies all constraints was found from q0{held}: {size}, and the gradient of {', '.join(flat)} "
+                                "vanishes there. Give a better q0")
     if slope < 1e-4:
         raise ContradictoryConstraints(f"the constraints contradict each other near q0{held}: at the best compromise {size}. "
                                        "Remove or correct one of these rows, or start elsewhere")

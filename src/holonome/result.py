@@ -22,8 +22,9 @@ class History:
 
     Attributes
     ----------
-    t, h, error, correction
-        For each accepted step: where it began, its size, its estimated error in units of the tolerance, and the last relative correction that brought it onto the manifold.
+    t, h, error, correction, iterations
+        For each accepted step: where it began, its size, its estimated error in units of the tolerance, the last relative correction that brought it onto the manifold, and the
+        number of such corrections.
     rejected_t, rejected_h, rejected_error, cause
         The same for each rejected step, and why it was rejected.
     order
@@ -38,6 +39,7 @@ class History:
     h = property(lambda self: self.accepted[:, 1])
     error = property(lambda self: self.accepted[:, 2])
     correction = property(lambda self: self.accepted[:, 3])
+    iterations = property(lambda self: self.accepted[:, 4].astype(int))
     rejected_t = property(lambda self: self.rejected[:, 0])
     rejected_h = property(lambda self: self.rejected[:, 1])
     rejected_error = property(lambda self: self.rejected[:, 2])

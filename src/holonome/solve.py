@@ -28,7 +28,7 @@ from holonome.warmup import announce_first_use
 _FIRST_ROWS, _MOST_ROWS = 512, 65_536
 _SECONDS_PER_CALL = 0.1
 _SMALLEST_RTOL = 1e-14
-_NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 4))
+_NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 
 
 def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, method: str | Method = "auto", rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None,
@@ -188,8 +188,8 @@ class _Run:
     def _buffers(self) -> None:
         size, counts = 2 * self.system.n, self.counts
         self.points = np.empty((self.rows, 1 + size))
-        self.step_rows = np.empty((self.rows, 4 + (size if self.keep_all else 0))) if counts[run.KEEP_STEPS] else _NOTHING
-        self.rejection_rows = np.empty((self.rows, 4))
+        self.step_rows = np.empty((self.rows, run.STEP_COLUMNS + (size if self.keep_all else 0))) if counts[run.KEEP_STEPS] else _NOTHING
+        self.rejection_rows = np.empty((self.rows, run.REJECTION_COLUMNS))
         self.found = np.empty((64 + len(self.events), 2 + size)) if self.events else _NOTHING
         counts[run.POINTS] = counts[run.STEPS] = counts[run.REJECTIONS] = counts[run.FOUND] = 0
 
@@ -235,7 +235,7 @@ class _Run:
             event_states=None if found is None else [found[found[:, 0] == i, 2:] for i in range(len(self.events))])
         if keep:
             steps = _joined(self.step_chunks, self.step_rows.shape[1])
-            rejected = _joined(self.rejection_chunks, 4)
+            rejected = _joined(self.rejection_chunks, run.REJECTION_COLUMNS)
             solution.history = History(steps, rejected, self.method.integrator.tableau.order)
         if dense_output:
             solution.sol = self._dense_output(points)
@@ -271,7 +271,7 @@ class _Run:
         times, states = points[:, 0], points[:, 1:]
         if self.keep_all:
             steps = _joined(self.step_chunks, self.step_rows.shape[1])
-            times, states = np.append(steps[:, 0], self.memory[run.T]), np.vstack([steps[:, 4:], self.state])
+            times, states = np.append(steps[:, 0], self.memory[run.T]), np.vstack([steps[:, run.STEP_COLUMNS:], self.state])
         return DenseOutput(self.system, self.method.integrator.name, self.project, np.ascontiguousarray(times), np.ascontiguousarray(states))
 
     def _message(self, code: int) -> str:

@@ -19,7 +19,7 @@ COUNTS = 24
 
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
- T_START, CORRECTION, LANDINGS, T_FAILED) = range(25)
+ T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS) = range(26)
 HEADER = 64
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
@@ -33,6 +33,9 @@ CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE:
 
 START, STEPPING, RECORDING, ENDING = range(4)
 """States between two calls."""
+
+STEP_COLUMNS, REJECTION_COLUMNS = 5, 4
+"""A row of the history: t, h, error, last correction, iterations; and of the rejected steps: t, h, error, cause."""
 
 _ROOT_TOLERANCE = 1e-13
 _ROOT_ITERATIONS = 100

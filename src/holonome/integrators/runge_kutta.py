@@ -263,7 +263,7 @@ def _land(P, memory, context, t, y, h, measure):
             if square > P.size and memory[CONSTANT] == 0.0:
                 return OK, run.ERROR_TEST, square
         correction, contradiction = _correct(P, memory)
-        memory[run.CORRECTION] = correction
+        memory[run.CORRECTION], memory[run.ITERATIONS] = correction, iteration + 1.0
         if not correction < _LARGEST_CORRECTION:
             return OK, run.PROJECTION_FAILED if correction == correction else run.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
@@ -403,10 +403,10 @@ def _accept(P, memory, counts, steps, h, error):
     memory[SCALE_Q], memory[SCALE_V] = scale_q, scale_v
     if counts[run.KEEP_STEPS]:
         row = counts[run.STEPS]
-        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3] = memory[run.T], h, error, memory[run.CORRECTION]
-        if steps.shape[1] > 4:
+        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = memory[run.T], h, error, memory[run.CORRECTION], memory[run.ITERATIONS]
+        if steps.shape[1] > run.STEP_COLUMNS:
             for i in range(P.size):
-                steps[row, 4 + i] = y[i]
+                steps[row, run.STEP_COLUMNS + i] = y[i]
         counts[run.STEPS] += 1
     for i in range(P.size):
         P.y_old[i], y[i], P.k_new[i] = y[i], z[i], P.landed[i]
