@@ -3,8 +3,13 @@
 from holonome import mechanisms
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
+from holonome.formulations.ggl import GGL
+from holonome.formulations.index1 import Baumgarte, Index1
+from holonome.formulations.index2 import Index2
+from holonome.formulations.index3 import Index3
 from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.initial import Start, consistent
+from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interop.sympy import from_sympy
 from holonome.method import Method, methods
@@ -14,5 +19,5 @@ from holonome.system import System
 
 __version__ = "0.1.0"
 
-__all__ = ["ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start",
+__all__ = ["BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start",
            "System", "UnderlyingODE", "consistent", "from_sympy", "mechanisms", "methods", "solve"]

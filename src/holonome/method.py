@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holonome.formulations.ggl import GGL
+from holonome.formulations.index1 import Baumgarte, Index1
+from holonome.formulations.index2 import Index2
+from holonome.formulations.index3 import Index3
 from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
+
+Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL
+Integrator = RungeKutta | BDF
 
 
 @dataclass(frozen=True)
@@ -15,9 +23,9 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`.
     integrator
-        How: :class:`RungeKutta`.
+        How: :class:`RungeKutta` for the underlying ODE, :class:`BDF` for the others.
 
     Examples
     --------
@@ -26,14 +34,18 @@ class Method:
     Method(formulation=UnderlyingODE(projection=False), integrator=RungeKutta(name='heun', step=0.001))
     """
 
-    formulation: UnderlyingODE
-    integrator: RungeKutta
+    formulation: Formulation
+    integrator: Integrator
 
     def __post_init__(self) -> None:
-        if not isinstance(self.formulation, UnderlyingODE):
-            raise TypeError(f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use UnderlyingODE()")
-        if not isinstance(self.integrator, RungeKutta):
-            raise TypeError(f"Method: {self.integrator!r} is not an integrator; with {self.formulation!r} use RungeKutta('dopri5')")
+        if not isinstance(self.formulation, Formulation):
+            raise TypeError(f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use UnderlyingODE() or GGL()")
+        if not isinstance(self.integrator, Integrator):
+            raise TypeError(f"Method: {self.integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
+        explicit = isinstance(self.formulation, UnderlyingODE)
+        if explicit != isinstance(self.integrator, RungeKutta):
+            nearest = "RungeKutta('dopri5')" if explicit else "BDF()"
+            raise TypeError(f"Method: {self.integrator!r} cannot advance {self.formulation!r}; the nearest sensible choice is {nearest}")
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,18 @@ class Entry:
 
 _HAIRER = "Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993)"
 _EICH = "Eich, SIAM J. Numer. Anal. 30 (1993)"
+_DASSL = "Brenan, Campbell & Petzold, Numerical Solution of Initial-Value Problems in DAEs (1996)"
+_GGL = "Gear, Leimkuhler & Gupta, J. Comput. Appl. Math. 12 (1985)"
 _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
+    "ggl": Entry(Method(GGL(newton_test="all"), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
+    "ggl*": Entry(Method(GGL(newton_test="qv"), BDF()), "the same with the multipliers out of the convergence test", f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
+    "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
+    "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),
+    "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),
+    "baumgarte": Entry(Method(Baumgarte(), BDF()), "BDF with Baumgarte's stabilisation of index 1", "Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972)"),
 }
 AUTO = "auto"
 FINE = 1e-5
@@ -62,10 +82,15 @@ def methods() -> dict[str, Entry]:
     return dict(_REGISTRY)
 
 
+def _label(method: Method) -> str:
+    integrator = method.integrator
+    return integrator.name if isinstance(integrator, RungeKutta) else f"{type(method.formulation).__name__} + BDF"
+
+
 def resolve(method: str | Method, rtol: float) -> tuple[str, Method]:
     """Name and method from what the user gave."""
     if isinstance(method, Method):
-        return method.integrator.name, method
+        return _label(method), method
     if method == AUTO:
         method = "dop853" if rtol < FINE else "dopri5"
     entry = _REGISTRY.get(method) if isinstance(method, str) else None

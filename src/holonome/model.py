@@ -33,6 +33,11 @@ class Model:
     suppliers: tuple[int, ...] = ()
 
     @property
+    def y(self) -> ca.SX:
+        """Positions and velocities, the state that kernels are given."""
+        return ca.vertcat(self.q, self.v)
+
+    @property
     def n(self) -> int:
         """Number of coordinates."""
         return self.q.numel()

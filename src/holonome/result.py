@@ -22,24 +22,22 @@ class History:
 
     Attributes
     ----------
-    t, h, error, correction, iterations
-        For each accepted step: where it began, its size, its estimated error in units of the tolerance, the last relative correction that brought it onto the manifold, and the
-        number of such corrections.
+    t, h, error, correction, iterations, order
+        For each accepted step: where it began, its size, its estimated error in units of the tolerance, the last relative correction that brought it onto the manifold, the
+        number of such corrections or of Newton iterations, and the order.
     rejected_t, rejected_h, rejected_error, cause
         The same for each rejected step, and why it was rejected.
-    order
-        Order of the method.
     """
 
     accepted: np.ndarray = field(repr=False)
     rejected: np.ndarray = field(repr=False)
-    order: int
 
     t = property(lambda self: self.accepted[:, 0])
     h = property(lambda self: self.accepted[:, 1])
     error = property(lambda self: self.accepted[:, 2])
     correction = property(lambda self: self.accepted[:, 3])
     iterations = property(lambda self: self.accepted[:, 4].astype(int))
+    order = property(lambda self: self.accepted[:, 5].astype(int))
     rejected_t = property(lambda self: self.rejected[:, 0])
     rejected_h = property(lambda self: self.rejected[:, 1])
     rejected_error = property(lambda self: self.rejected[:, 2])
@@ -106,12 +104,12 @@ class Solution:
 
     @property
     def v(self) -> np.ndarray:
-        return self.states[:, self.system.n:].T
+        return self.states[:, self.system.n: 2 * self.system.n].T
 
     @property
     def y(self) -> np.ndarray:
         """Positions and velocities together, (2n, points)."""
-        return self.states.T
+        return self.states[:, : 2 * self.system.n].T
 
     @property
     def q_events(self) -> list[np.ndarray] | None:
@@ -119,7 +117,7 @@ class Solution:
 
     @property
     def v_events(self) -> list[np.ndarray] | None:
-        return None if self.event_states is None else [states[:, self.system.n:] for states in self.event_states]
+        return None if self.event_states is None else [states[:, self.system.n: 2 * self.system.n] for states in self.event_states]
 
     @property
     def _kernels(self):
@@ -128,11 +126,13 @@ class Solution:
     def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
         out = np.full((self.t.size, size), np.nan)
         if size and self.t.size:
-            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.states), out)
+            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.y.T), out)
         return out.T
 
     @cached_property
     def lam(self) -> np.ndarray:
+        if self.states.shape[1] > 2 * self.system.n:
+            return self.states[:, 2 * self.system.n:].T
         return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
 
     @cached_property
@@ -204,7 +204,7 @@ class Solution:
         import pandas
 
         names = self.system.names
-        return pandas.DataFrame(self.states, index=pandas.Index(self.t, name="t"), columns=names + [f"{name}'" for name in names])
+        return pandas.DataFrame(self.y.T, index=pandas.Index(self.t, name="t"), columns=names + [f"{name}'" for name in names])
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF, needs xarray), ``.npz`` or ``.csv`` by its ending."""
@@ -217,7 +217,7 @@ class Solution:
             case ".csv":
                 names = self.system.names
                 header = ",".join(["t", *names, *[f"{name}'" for name in names], *[f"lambda {name}" for name in self.system.constraint_names]])
-                np.savetxt(path, np.column_stack([self.t, self.states, self.lam.T]), delimiter=",", header=header, comments="", fmt="%.17g")
+                np.savetxt(path, np.column_stack([self.t, self.y.T, self.lam.T]), delimiter=",", header=header, comments="", fmt="%.17g")
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path

@@ -110,7 +110,7 @@ class System:
         """The functions that are called rather than traced."""
         return list(self._foreign.values())
 
-    def kernel(self, name: str, build: Callable[[Model], tuple[ca.SX, ca.SX, ca.SX | None]]) -> Kernel:
+    def kernel(self, name: str, build: Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]) -> Kernel:
         """A compiled kernel, made on first use.
 
         Parameters
@@ -118,13 +118,13 @@ class System:
         name
             Key under which this system remembers it.
         build
-            From the model to (z, out, margin): the symbols of the kernel's second input, the column of results, and the margin of regularity (or None).
+            From the model to (y, z, out, margin): the symbols of the kernel's two inputs, the column of results, and the margin of regularity (or None).
         """
         with self._lock:
             if name not in self._kernels:
                 model = self.model
-                z, out, margin = build(model)
-                self._kernels[name] = kernel(out, [model.t, ca.vertcat(model.q, model.v), z, model.p], margin=margin, suppliers=model.suppliers)
+                y, z, out, margin = build(model)
+                self._kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers)
             return self._kernels[name]
 
     def _build(self) -> None:

@@ -14,28 +14,28 @@ from holonome.engine.context import OK
 
 # counts
 BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS = range(16)
-COUNTS = 24
+COUNTS = 40
 """Size of ``counts``: steps still allowed in this call; rows used of each buffer; next output time; which rows are wanted; numbers of events, evaluations, steps …"""
 
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
  T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS) = range(26)
-HEADER = 64
+HEADER = 80
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
 # what `advance` returns
 DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED, TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED = range(9)
 
 # causes of a rejected step
-ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION = range(1, 7)
+ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION, NEWTON = range(1, 8)
 CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular", FUNCTION_RAISED: "function raised",
-          CONTRADICTION: "contradiction"}
+          CONTRADICTION: "contradiction", NEWTON: "Newton"}
 
 START, STEPPING, RECORDING, ENDING = range(4)
 """States between two calls."""
 
-STEP_COLUMNS, REJECTION_COLUMNS = 5, 4
-"""A row of the history: t, h, error, last correction, iterations; and of the rejected steps: t, h, error, cause."""
+STEP_COLUMNS, REJECTION_COLUMNS = 6, 4
+"""A row of the history: t, h, error, last correction, iterations, order; and of the rejected steps: t, h, error, cause."""
 
 _ROOT_TOLERANCE = 1e-13
 _ROOT_ITERATIONS = 100

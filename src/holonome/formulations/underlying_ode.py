@@ -107,10 +107,10 @@ class _Emitted:
         self.margin = ca.fmin(_smallest_pivot(model.M, factors) - PIVOT_MARGIN, ca.fmin(self.all.margin(), self.position.margin()))
 
     def derivative(self, model: Model):
-        return ca.SX(0, 1), ca.densify(ca.vertcat(model.v, self.a)), self.margin
+        return model.y, ca.SX(0, 1), ca.densify(ca.vertcat(model.v, self.a)), self.margin
 
     def multipliers(self, model: Model):
-        return ca.SX(0, 1), ca.densify(self.lam), self.margin
+        return model.y, ca.SX(0, 1), ca.densify(self.lam), self.margin
 
     def landing(self, model: Model):
         n = model.n
@@ -121,7 +121,7 @@ class _Emitted:
         e_v = error[n:] + self.all.onto(model.C @ error[n:] + D @ e_q)
         dq = self.position.onto(model.g)
         dv = self.all.onto(model.w + D @ dq)
-        return z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, ca.SX(2, 1))), self.margin
+        return model.y, z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, ca.SX(2, 1))), self.margin
 
 
 def _pieces(model: Model):
@@ -129,15 +129,15 @@ def _pieces(model: Model):
     matrices = [model.M, model.C, model.D]
     M, C, D = [ca.reshape(part.T, part.numel(), 1) for part in matrices]
     vectors = [ca.densify(part) for part in (model.f, model.gamma, model.g, model.w)]
-    return ca.SX(0, 1), ca.vertcat(M, C, D, *vectors), None
+    return model.y, ca.SX(0, 1), ca.vertcat(M, C, D, *vectors), None
 
 
 def _residuals(model: Model):
-    return ca.SX(0, 1), ca.densify(ca.vertcat(model.g, model.w)), None
+    return model.y, ca.SX(0, 1), ca.densify(ca.vertcat(model.g, model.w)), None
 
 
 def _energy(model: Model):
-    return ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2 + (0 if model.V is None else model.V)), None
+    return model.y, ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2 + (0 if model.V is None else model.V)), None
 
 
 def elimination_cost(model: Model) -> int:

@@ -25,7 +25,7 @@ from holonome.engine.run import part
 from holonome.integrators import dop853
 
 (STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CONSTRAINED, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, K, K_NEW, Z,
- ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES) = range(30, 57)
+ ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER) = range(30, 58)
 """Places in the header of the memory that belong to this integrator."""
 
 ROUNDING = 1e-15
@@ -110,7 +110,8 @@ def own_memory(tableau: Tableau, n: int, offset: int) -> tuple[np.ndarray, dict[
     second = tableau.errors[-1]
     sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride,
              ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + 8)}
-    header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0}
+    header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0,
+                               ORDER: tableau.order}
     own, at = np.zeros(sum(sizes.values())), 0
     values = {A: tableau.a.ravel(), B: tableau.b, C: tableau.c, E: tableau.errors[0], E_SECOND: second}
     for key, size in sizes.items():
@@ -404,6 +405,7 @@ def _accept(P, memory, counts, steps, h, error):
     if counts[run.KEEP_STEPS]:
         row = counts[run.STEPS]
         steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = memory[run.T], h, error, memory[run.CORRECTION], memory[run.ITERATIONS]
+        steps[row, 5] = memory[ORDER]
         if steps.shape[1] > run.STEP_COLUMNS:
             for i in range(P.size):
                 steps[row, run.STEP_COLUMNS + i] = y[i]

@@ -1,0 +1,43 @@
+"""Gear, Gupta & Leimkuhler's stabilised index 2, (1.3) of Yen & Petzold 1996: both levels at once, with a second multiplier μ that vanishes.
+
+    q′ − v + Gᵀ μ = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0,     g(t, q) = 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from holonome.formulations.implicit import Residual, at, unknowns
+from holonome.formulations.index3 import tested
+from holonome.model import Model
+
+
+@dataclass(frozen=True)
+class GGL:
+    """Stabilised index 2.
+
+    Parameters
+    ----------
+    error_test
+        Which components the error test sees: "q", "qv" or "all".
+    newton_test
+        Which components the convergence test sees; "all" includes the multipliers, "qv" is GGL* of Yen & Petzold.
+
+    References
+    ----------
+    C. W. Gear, B. Leimkuhler, G. K. Gupta, Automatic integration of Euler–Lagrange equations with constraints, J. Comput. Appl. Math. 12 (1985).
+    """
+
+    error_test: str = "qv"
+    newton_test: str = "qv"
+
+    def residual(self, model: Model) -> Residual:
+        n, m, mg = model.n, model.rows, model.position_rows
+        Y, dY, y, dy = unknowns(model, mu=mg)
+        F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+                       at(model, model.w, y), at(model, model.g, y))
+        return Residual(Y, dY, F, 2 * n, tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()),
+                        np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))

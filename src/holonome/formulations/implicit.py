@@ -1,0 +1,212 @@
+"""What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′, and code for both.
+
+Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as straight-line sparse code too: rows are paired with unknowns so that q and v can be
+eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur complement.  No pivoting; a pivot that lost its digits makes the
+kernel return SINGULAR, and a dense elimination with row pivoting takes over.
+
+Kernels, with y = (Y, Y′):
+
+    residual      out = F
+    factors       z = cj, out = the nonzeros of L and U
+    solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
+    matrix        z = cj, out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from holonome.model import Model
+from holonome.system import System
+
+PIVOT_MARGIN = 1e-8
+"""Smallest pivot, relative to the terms it was summed from, that the elimination without pivoting accepts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """The equations of a formulation.
+
+    Attributes
+    ----------
+    Y, dY
+        Symbols of the unknowns, beginning with q, v, λ, and of their derivatives.
+    F
+        Residual; row i is paired with unknown i for elimination.
+    differential
+        Number of unknowns eliminated first.
+    error_tested, newton_tested
+        Which unknowns the error test and the convergence test of Newton's method see.
+    row_powers, column_powers
+        Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
+    """
+
+    Y: ca.SX
+    dY: ca.SX
+    F: ca.SX
+    differential: int
+    error_tested: np.ndarray
+    newton_tested: np.ndarray
+    row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    column_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def size(self) -> int:
+        return self.Y.numel()
+
+
+def unknowns(model: Model, **further: int) -> tuple[ca.SX, ca.SX, dict[str, ca.SX], dict[str, ca.SX]]:
+    """Symbols Y = (q, v, λ, further …) and Y′, whole and by name."""
+    sizes = {"q": model.n, "v": model.n, "lam": model.rows, **further}
+    y = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    dy = {name: ca.SX.sym("d" + name, size) for name, size in sizes.items()}
+    return ca.vertcat(*y.values()), ca.vertcat(*dy.values()), y, dy
+
+
+def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
+    """An expression of the model in the symbols of a formulation."""
+    return ca.substitute(expression, ca.vertcat(model.q, model.v), ca.vertcat(y["q"], y["v"]))
+
+
+class _Elimination:
+    """Sparse LU without pivoting of a matrix of symbols; the order is chosen for little fill, ``first`` unknowns before the others."""
+
+    def __init__(self, J: ca.SX, first: int) -> None:
+        size = J.size1()
+        rows: list[dict[int, ca.SX]] = [{} for _ in range(size)]
+        for row, column, value in zip(J.sparsity().row(), _columns(J), J.nonzeros(), strict=True):
+            rows[row][column] = value
+        self.order = _order([set(row) for row in rows], first)
+        self.lower: list[tuple[int, int]] = []
+        self.values: list[ca.SX] = []
+        self.margin = ca.SX(np.inf)
+        columns: list[set[int]] = [set() for _ in range(size)]
+        for i, row in enumerate(rows):
+            for j in row:
+                columns[j].add(i)
+        self.steps: list[tuple[int, int, list[tuple[int, int]], list[tuple[int, int]]]] = []
+        done: set[int] = set()
+        sums = [ca.fabs(rows[i].get(i, ca.SX(0))) for i in range(size)]
+        for k in self.order:
+            pivot = rows[k].get(k)
+            if pivot is None:
+                raise ArithmeticError("structurally singular")
+            self.margin = ca.fmin(self.margin, ca.fabs(pivot) - PIVOT_MARGIN * sums[k])
+            inverse = 1 / pivot
+            done.add(k)
+            position = self._keep(inverse)
+            upper = [(j, self._keep(value)) for j, value in rows[k].items() if j not in done]
+            below = []
+            for i in sorted(columns[k] - done):
+                factor = rows[i].pop(k) * inverse
+                below.append((i, self._keep(factor)))
+                for j, at_ in upper:
+                    term = factor * self.values[at_]
+                    rows[i][j] = rows[i].get(j, ca.SX(0)) - term
+                    columns[j].add(i)
+                    if i == j:
+                        sums[i] += ca.fabs(term)
+            self.steps.append((k, position, upper, below))
+
+    def _keep(self, value: ca.SX) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def solve(self, right: ca.SX, factors: ca.SX) -> ca.SX:
+        x = ca.vertsplit(right)
+        for k, _, _, below in self.steps:
+            for i, at_ in below:
+                x[i] = x[i] - factors[at_] * x[k]
+        for k, position, upper, _ in reversed(self.steps):
+            for j, at_ in upper:
+                x[k] = x[k] - factors[at_] * x[j]
+            x[k] = x[k] * factors[position]
+        return ca.vertcat(*x)
+
+
+def _columns(J: ca.SX) -> list[int]:
+    return [column for column, count in enumerate(np.diff(J.sparsity().colind())) for _ in range(count)]
+
+
+def _order(rows: list[set[int]], first: int) -> list[int]:
+    """Least fill by Markowitz's count on the pattern, the first unknowns before the others."""
+    size = len(rows)
+    pattern = [set(row) for row in rows]
+    columns: list[set[int]] = [{i for i in range(size) if j in pattern[i]} for j in range(size)]
+    order: list[int] = []
+    for group in (range(first), range(first, size)):
+        left = set(group)
+        while left:
+            k = min(left, key=lambda i: ((len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2, i))
+            left.remove(k)
+            order.append(k)
+            for i in columns[k] - {k}:
+                pattern[i] |= pattern[k]
+                pattern[i].discard(k)
+                for j in pattern[k] - {k}:
+                    columns[j].add(i)
+            for j in pattern[k] - {k}:
+                columns[j].discard(k)
+            columns[k] = set()
+    return order
+
+
+class ImplicitKernels:
+    """Addresses of the kernels of a formulation for one system."""
+
+    def __init__(self, system: System, name: str, residual: Callable[[Model], Residual]) -> None:
+        self.system, self.name, self.residual = system, name, residual(system.model)
+        self.size = self.residual.size
+
+    @cached_property
+    def _cj(self) -> ca.SX:
+        return ca.SX.sym("cj")
+
+    @cached_property
+    def _matrix(self) -> ca.SX:
+        r = self.residual
+        return ca.jacobian(r.F, r.Y) + self._cj * ca.jacobian(r.F, r.dY)
+
+    @cached_property
+    def _elimination(self) -> _Elimination | None:
+        try:
+            return _Elimination(self._matrix, self.residual.differential)
+        except ArithmeticError:
+            return None
+
+    @property
+    def factor_count(self) -> int:
+        return 0 if self._elimination is None else len(self._elimination.values)
+
+    def _address(self, what: str, build) -> int:
+        return self.system.kernel(f"{self.name}: {what}", build).address
+
+    @cached_property
+    def F(self) -> int:
+        r = self.residual
+        return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.F), None))
+
+    @cached_property
+    def factors(self) -> int:
+        r, e = self.residual, self._elimination
+        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), self._cj, ca.densify(ca.vertcat(*e.values)), e.margin))
+
+    @cached_property
+    def solution(self) -> int:
+        e = self._elimination
+        if e is None:
+            return 0
+        right, factors = ca.SX.sym("F", self.size), ca.SX.sym("factors", len(e.values))
+        return self._address("solution", lambda model: (right, factors, ca.densify(e.solve(right, factors)), None))
+
+    @cached_property
+    def matrix(self) -> int:
+        r = self.residual
+        scaled = ca.diag(self._cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(self._cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
+        flat = ca.reshape(ca.densify(scaled).T, self.size**2, 1)
+        return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._cj, flat, None))

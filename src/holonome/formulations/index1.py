@@ -1,0 +1,53 @@
+"""Index 1, (1.5) of Eich 1993: accelerations and multipliers as unknowns; and Baumgarte's stabilisation of it.
+
+    q′ − v = 0,     v′ − a = 0,     M a + Cᵀ λ − f = 0,     C a + γ + 2α w + β² g = 0
+
+α = β = 0 is plain index 1, whose constraints drift.  (For velocity constraints the term β² is absent.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from holonome.formulations.implicit import Residual, at, unknowns
+from holonome.formulations.index3 import tested
+from holonome.model import Model
+
+
+@dataclass(frozen=True)
+class Index1:
+    """Constraints on the acceleration level.
+
+    Parameters
+    ----------
+    alpha, beta
+        Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.
+    error_test
+        Which components the error test sees: "q", "qv" or "all".
+    """
+
+    alpha: float = 0.0
+    beta: float = 0.0
+    error_test: str = "qv"
+
+    def residual(self, model: Model) -> Residual:
+        n, m, mg = model.n, model.rows, model.position_rows
+        Y, dY, y, dy = unknowns(model, a=n)
+        C = at(model, model.C, y)
+        level = at(model, model.gamma, y) + 2 * self.alpha * at(model, model.w, y) + self.beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
+        F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
+        size = Y.numel()
+        return Residual(Y, dY, F, 2 * n, tested(self.error_test, n, size), tested("qv", n, size), np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
+
+
+def Baumgarte(alpha: float = 10.0, beta: float | None = None, error_test: str = "qv") -> Index1:
+    """Index 1 with Baumgarte's stabilisation.
+
+    References
+    ----------
+    J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods Appl. Mech. Eng. 1 (1972).
+    """
+    return Index1(alpha, alpha if beta is None else beta, error_test)

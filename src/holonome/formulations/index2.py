@@ -1,0 +1,35 @@
+"""Index 2: the constraints are imposed on the velocities; positions drift.
+
+    q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from holonome.formulations.implicit import Residual, at, unknowns
+from holonome.formulations.index3 import tested
+from holonome.model import Model
+
+
+@dataclass(frozen=True)
+class Index2:
+    """Constraints on the velocity level.
+
+    Parameters
+    ----------
+    error_test
+        Which components the error test sees: "q", "qv" or "all".
+    """
+
+    error_test: str = "qv"
+
+    def residual(self, model: Model) -> Residual:
+        n, m = model.n, model.rows
+        Y, dY, y, dy = unknowns(model)
+        F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y), at(model, model.w, y))
+        return Residual(Y, dY, F, 2 * n, tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()),
+                        np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]), np.concatenate([np.zeros(2 * n), np.ones(m)]))

@@ -1,0 +1,44 @@
+"""The equations as they stand, (1.1) of Yen & Petzold 1996: index 3.
+
+    q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     g(t, q) = 0,     h(t, q, v) = 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from holonome.formulations.implicit import Residual, at, unknowns
+from holonome.model import Model
+
+
+@dataclass(frozen=True)
+class Index3:
+    """The unmodified equations of index 3; variable steps are safe at low order only.
+
+    Parameters
+    ----------
+    error_test
+        Which components the error test sees: "q", "qv" or "all".
+    """
+
+    error_test: str = "q"
+
+    def residual(self, model: Model) -> Residual:
+        n, m = model.n, model.rows
+        Y, dY, y, dy = unknowns(model)
+        C = at(model, model.C, y)
+        F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + C.T @ y["lam"] - at(model, model.f, y), at(model, model.g, y), at(model, model.h, y))
+        powers = np.concatenate([np.full(n, -1.0), np.full(n, -2.0), np.zeros(model.position_rows), np.full(model.h.numel(), -1.0)])
+        return Residual(Y, dY, F, 2 * n, tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()), powers,
+                        np.concatenate([np.zeros(n), np.ones(n), np.full(m, 2.0)]))
+
+
+def tested(which: str, n: int, size: int) -> np.ndarray:
+    """A mask over the unknowns: positions, positions and velocities, or all."""
+    count = {"q": n, "qv": 2 * n, "all": size}.get(which)
+    if count is None:
+        raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
+    return (np.arange(size) < count).astype(float)

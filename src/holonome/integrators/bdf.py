@@ -1,0 +1,543 @@
+"""Backward differentiation formulas with variable step and order, fixed leading coefficient: the algorithm of DASSL.
+
+The history is kept as modified divided differences φ_1 … φ_{k+2}; with ψ_i = h_n + … + h_{n−i+1}:
+
+    α_i = h/ψ_i,   β_i, σ_i, γ_i by recursion,   α_s = −Σ 1/i,   α⁰ = −Σ α_i,   cj = −α_s/h
+    prediction  Y⁰ = Σ φ*_i,  Y′⁰ = Σ γ_i φ*_i;   corrector  F(t, Y, Y′⁰ + cj (Y − Y⁰)) = 0;   error = max(α_{k+1}, |α_{k+1} + α_s − α⁰|) ‖Y − Y⁰‖
+
+References
+----------
+K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic Equations, SIAM 1996, chapter 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from holonome.engine import newton, run
+from holonome.engine.calls import NativeKernel, call, pointer, shift
+from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.engine.run import part
+
+MOST = 6
+"""Highest order; beyond 5 only at constant step."""
+
+(UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA, BETA, SIGMA, GAMMA, WEIGHTS,
+ YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING, DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
+"""Places in the header of the memory that belong to this integrator."""
+
+(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
+"""Places in ``counts`` that belong to this integrator."""
+
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, START_ERROR) = range(64, 73)
+_XRATE = 0.25
+
+
+@dataclass(frozen=True)
+class BDF:
+    """Backward differentiation formulas.
+
+    Parameters
+    ----------
+    max_order
+        Highest order, 1 to 5 (6 with a constant step).
+    step
+        Constant step size; None chooses it by the tolerances.
+    order
+        Constant order, with a constant step, for order studies.
+    newton_tolerance
+        Bound for the estimated error of Newton's method, in units of the tolerance.
+
+    References
+    ----------
+    K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic Equations, SIAM 1996.
+    """
+
+    max_order: int = 5
+    step: float | None = None
+    order: int | None = None
+    newton_tolerance: float = 0.33
+
+    def __post_init__(self) -> None:
+        most = 6 if self.step is not None else 5
+        if not 1 <= self.max_order <= most:
+            raise ValueError(f"BDF: max_order {self.max_order!r}; choose 1 to {most}" + ("" if most == 6 else " (6 needs a constant step)"))
+        if self.order is not None and (self.step is None or not 1 <= self.order <= 6):
+            raise ValueError(f"BDF: order {self.order!r}; a constant order is 1 to 6 and needs a constant step")
+
+
+class Parts(NamedTuple):
+    """The memory taken apart once."""
+
+    size: int
+    n: int
+    residual_kernel: int
+    factors_kernel: int
+    solution_kernel: int
+    matrix_kernel: int
+    factor_count: int
+    newton_tolerance: float
+    error_count: float
+    newton_count: float
+    rtol: float
+    atol: Any
+    y: Any
+    phi: Any
+    psi: Any
+    alpha: Any
+    beta: Any
+    sigma: Any
+    gamma: Any
+    weights: Any
+    e: Any
+    delta: Any
+    scratch: Any
+    factors: Any
+    dense: Any
+    pivots: Any
+    row_scale: Any
+    error_mask: Any
+    newton_mask: Any
+    row_powers: Any
+    column_powers: Any
+
+
+@njit(cache=True)
+def _parts(memory):
+    size = int(memory[UNKNOWNS])
+    error_mask, newton_mask = part(memory, ERROR_MASK), part(memory, NEWTON_MASK)
+    error_count, newton_count = 0.0, 0.0
+    for i in range(size):
+        error_count += error_mask[i]
+        newton_count += newton_mask[i]
+    return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]), int(memory[MATRIX_KERNEL]),
+                 int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], error_count, newton_count, memory[run.RTOL], part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
+                 part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, WEIGHTS), part(memory, E), part(memory, DELTA),
+                 part(memory, SCRATCH), part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
+                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
+
+
+def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
+    size = residual.size
+    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size,
+               PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
+               LANDED: 6 * n + 8, LANDING_INPUT: 2 * n + 8}
+    values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
+    header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count}
+    own, at = np.zeros(sum(vectors.values())), 0
+    for key, length in vectors.items():
+        header[key] = offset + at
+        if key in values and len(values[key]):
+            own[at: at + length] = values[key]
+        at += length
+    return own, header
+
+
+@njit(cache=True)
+def _set_weights(P):
+    for i in range(P.size):
+        P.weights[i] = P.atol[i] + P.rtol * abs(P.phi[i])
+
+
+@njit(cache=True)
+def _coefficients(P, memory, counts, h):
+    """α, β, σ, γ, ψ, cj for a step of size h at the current order; scales φ."""
+    k = counts[ORDER]
+    if h != memory[H_OLD] or k != counts[ORDER_OLD]:
+        counts[NS] = 0
+    counts[NS] = min(counts[NS] + 1, counts[ORDER_OLD] + 2)
+    ns = counts[NS]
+    alpha, beta, sigma, gamma, psi = P.alpha, P.beta, P.sigma, P.gamma, P.psi
+    if k + 1 >= ns:
+        beta[0], alpha[0], sigma[0], gamma[0] = 1.0, 1.0, 1.0, 0.0
+        sum_h = h
+        for i in range(1, k + 1):
+            old = psi[i - 1]
+            psi[i - 1] = sum_h
+            beta[i] = beta[i - 1] * psi[i - 1] / old
+            sum_h = old + h
+            alpha[i] = h / sum_h
+            sigma[i] = i * sigma[i - 1] * alpha[i]
+            gamma[i] = gamma[i - 1] + alpha[i - 1] / h
+        psi[k] = sum_h
+    alpha_s, alpha_0 = 0.0, 0.0
+    for i in range(k):
+        alpha_s -= 1.0 / (i + 1.0)
+        alpha_0 -= alpha[i]
+    memory[CJ_LAST] = memory[CJ]
+    memory[CJ] = -alpha_s / h
+    memory[CK] = max(abs(alpha[k] + alpha_s - alpha_0), alpha[k])
+    low = (1.0 - _XRATE) / (1.0 + _XRATE)
+    ratio = memory[CJ] / memory[CJ_OF_MATRIX] if memory[CJ_OF_MATRIX] != 0.0 else 0.0
+    if ratio < low or ratio > 1.0 / low:
+        counts[HAVE_MATRIX] = 0
+    if memory[CJ] != memory[CJ_LAST]:
+        memory[RATE_FACTOR] = 100.0
+    for j in range(ns, k + 1):
+        for i in range(P.size):
+            P.phi[j * P.size + i] *= beta[j]
+
+
+@njit(cache=True)
+def _predict(P, k):
+    size, y, dy = P.size, P.y, shift(P.y, P.size)
+    for i in range(size):
+        y[i], dy[i] = 0.0, 0.0
+    for j in range(k + 1):
+        g = P.gamma[j]
+        for i in range(size):
+            value = P.phi[j * size + i]
+            y[i] += value
+            dy[i] += g * value
+
+
+@njit(cache=True)
+def _correct(P, memory, context, counts, t):
+    """Newton's method, with a new matrix if there is none or the old one fails; returns (status, converged)."""
+    k = counts[ORDER]
+    while True:
+        fresh = counts[HAVE_MATRIX] == 0
+        _predict(P, k)
+        if fresh:
+            status, kind = newton.evaluate_matrix(P, context, t, memory[CJ])
+            counts[NJEV] += 1
+            if status != OK:
+                return status, False
+            counts[KIND], counts[HAVE_MATRIX] = int(kind), 1
+            memory[CJ_OF_MATRIX], memory[RATE_FACTOR] = memory[CJ], 100.0
+        status, converged, rate_factor, evaluations = newton.iterate(P, context, t, memory[CJ], memory[CJ_OF_MATRIX], float(counts[KIND]), memory[RATE_FACTOR], int(memory[MAX_ITERATIONS]))
+        counts[run.NFEV] += evaluations
+        counts[NEWTON_IN_STEP] = evaluations
+        memory[RATE_FACTOR] = rate_factor
+        if converged or status != OK or fresh:
+            return status, converged
+        counts[HAVE_MATRIX] = 0
+
+
+@njit(cache=True)
+def _norm_of_error(P, x):
+    return newton.norm(x, P.weights, P.error_mask, P.error_count, P.size)
+
+
+@njit(cache=True)
+def _restore(P, memory, counts, h):
+    """Take back what `_coefficients` did to φ and ψ."""
+    k = counts[ORDER]
+    for j in range(counts[NS], k + 1):
+        for i in range(P.size):
+            P.phi[j * P.size + i] /= P.beta[j]
+    for i in range(1, k + 1):
+        P.psi[i - 1] = P.psi[i] - h
+
+
+@njit(cache=True)
+def _update(P, k, max_order):
+    """Bring the differences φ up to date with the accepted correction."""
+    size = P.size
+    if k < max_order:
+        for i in range(size):
+            P.phi[(k + 1) * size + i] = P.e[i]
+    for i in range(size):
+        P.phi[k * size + i] += P.e[i]
+    for j in range(k - 1, -1, -1):
+        for i in range(size):
+            P.phi[j * size + i] += P.phi[(j + 1) * size + i]
+
+
+@njit(cache=True)
+def _power(estimate, k):
+    return (2.0 * estimate + 1e-4) ** (-1.0 / (k + 1.0))
+
+
+@njit(cache=True)
+def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
+    """Order and size of the next step after an accepted one; returns the size.  DASSL's block 5."""
+    k, max_order = counts[ORDER], int(memory[MAX_ORDER])
+    difference = k - counts[ORDER_OLD]
+    counts[ORDER_OLD] = k
+    memory[H_OLD] = h
+    if order_new == k - 1 or k == max_order:
+        counts[PHASE] = 1
+    if counts[PHASE] == 0:
+        counts[ORDER] = k + 1
+        return 2.0 * h
+    if order_new == k - 1:
+        counts[ORDER], estimate = k - 1, erkm1
+    elif k < max_order and k + 1 < counts[NS] and difference != 1:
+        for i in range(P.size):
+            P.delta[i] = P.e[i] - P.phi[(k + 1) * P.size + i]
+        erkp1 = _norm_of_error(P, P.delta) / (k + 2.0)
+        terkp1 = (k + 2.0) * erkp1
+        if k == 1:
+            if terkp1 < 0.5 * terk:
+                counts[ORDER], estimate = k + 1, erkp1
+        elif terkm1 <= min(terk, terkp1):
+            counts[ORDER], estimate = k - 1, erkm1
+        elif terkp1 < terk:
+            counts[ORDER], estimate = k + 1, erkp1
+    r = _power(estimate, counts[ORDER])
+    if r >= 2.0:
+        return 2.0 * h
+    if r <= 1.0:
+        return h * max(0.5, min(0.9, r))
+    return h
+
+
+@njit(cache=True)
+def _estimate(P, k):
+    """Error terms at orders k, k − 1, k − 2 and whether the order should fall; (‖e‖, terk, terkm1, erkm1, order, estimate)."""
+    size = P.size
+    size_of_e = _norm_of_error(P, P.e)
+    erk = P.sigma[k] * size_of_e
+    terk = (k + 1.0) * erk
+    order, estimate, terkm1, erkm1 = k, erk, 0.0, 0.0
+    if k > 1:
+        for i in range(size):
+            P.delta[i] = P.phi[k * size + i] + P.e[i]
+        erkm1 = P.sigma[k - 1] * _norm_of_error(P, P.delta)
+        terkm1 = k * erkm1
+        if k > 2:
+            for i in range(size):
+                P.delta[i] += P.phi[(k - 1) * size + i]
+            terkm2 = (k - 1.0) * P.sigma[k - 2] * _norm_of_error(P, P.delta)
+            lower = max(terkm1, terkm2) <= terk
+        else:
+            lower = terkm1 <= 0.5 * terk
+        if lower:
+            order, estimate = k - 1, erkm1
+    return size_of_e, terk, terkm1, erkm1, order, estimate
+
+
+@njit(cache=True)
+def _first_step(P, memory):
+    """DASSL's choice: a thousandth of the interval, less if the solution moves faster than half the tolerance in it."""
+    span = abs(memory[run.T_END] - memory[run.T])
+    h = 0.001 * span
+    speed = _norm_of_error(P, shift(P.y, P.size))
+    if speed > 0.5 / h:
+        h = 0.5 / speed
+    return min(h, memory[run.H_MAX])
+
+
+@njit(cache=True)
+def _start(P, memory, counts):
+    for i in range(P.size):
+        P.phi[i] = P.y[i]
+    _set_weights(P)
+    h = memory[run.FIRST_STEP] if memory[run.FIRST_STEP] > 0.0 else _first_step(P, memory)
+    if memory[CONSTANT_STEP] > 0.0:
+        h = memory[CONSTANT_STEP]
+    h *= counts[run.WAY]
+    for i in range(P.size):
+        P.phi[P.size + i] = h * P.y[P.size + i]
+    memory[run.H], P.psi[0] = h, h
+    memory[CJ], memory[CJ_OF_MATRIX], memory[RATE_FACTOR], memory[H_OLD] = 1.0 / h, 0.0, 100.0, 0.0
+    counts[ORDER], counts[ORDER_OLD], counts[NS], counts[PHASE], counts[HAVE_MATRIX] = 1, 0, 0, 0, 0
+
+
+@njit(cache=True)
+def _shrink(P, memory, counts, h, converged, order_new, estimate):
+    """Order and size after a step that failed; DASSL's block 6."""
+    counts[PHASE] = 1
+    counts[FAILED_IN_STEP] += 1
+    if not converged:
+        counts[NEWTON_FAILURES] += 1
+        return 0.25 * h
+    counts[ERROR_FAILURES] += 1
+    failures = counts[FAILED_IN_STEP]
+    if failures == 1:
+        counts[ORDER] = order_new
+        return h * max(0.25, min(0.9, 0.9 * _power(estimate, order_new)))
+    counts[ORDER] = order_new if failures == 2 else 1
+    return 0.25 * h
+
+
+@njit(cache=True)
+def _fit_end(memory, counts):
+    """The step to try: it may be shortened to meet the end, or stretched a little."""
+    h, left = memory[run.H], memory[run.T_END] - memory[run.T]
+    if memory[CONSTANT_STEP] > 0.0:
+        return h if abs(left) > abs(h) * (1.0 + 1e-9) else left
+    if abs(h) > memory[run.H_MAX]:
+        h = counts[run.WAY] * memory[run.H_MAX]
+    return left if abs(h) * (1.0 + 1e-10) >= abs(left) else h
+
+
+@NativeKernel
+def interpolant(t, y, memory, context, out):
+    """The polynomial of the last step, its positions and velocities brought onto the manifold."""
+    P = _parts(memory)
+    _polynomial(P, memory, t, out)
+    return _onto_manifold(P, memory, context, t, out)
+
+
+@njit(cache=True)
+def _polynomial(P, memory, t, out):
+    k, step, size, count = int(memory[run.ITERATIONS]), t - memory[run.T], P.size, int(memory[run.SIZE])
+    for i in range(count):
+        out[i] = P.phi[i]
+    c, gamma = 1.0, step / P.psi[0]
+    for j in range(1, k + 1):
+        c *= gamma
+        gamma = (step + P.psi[j - 1]) / P.psi[j]
+        for i in range(count):
+            out[i] += c * P.phi[j * size + i]
+
+
+@njit(cache=True)
+def _onto_manifold(P, memory, context, t, out):
+    landing = int(memory[LANDING])
+    if landing == 0:
+        return OK
+    n, landed, zero = P.n, part(memory, LANDED), part(memory, LANDING_INPUT)
+    for _ in range(4):
+        status = call(landing, t, out, zero, context, landed)
+        if status == SINGULAR:
+            status = call(int(memory[DENSE_LANDING]), t, out, zero, context, landed)
+        if status != OK:
+            return status
+        largest, scale = 0.0, 1e-300
+        for i in range(2 * n):
+            scale = max(scale, abs(out[i]))
+            largest = max(largest, abs(landed[4 * n + i]))
+            out[i] += landed[4 * n + i]
+        if largest <= 1e-9 * scale:
+            return OK
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
+    """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
+    memory, context = pointer(memory_array), pointer(context_array)
+    P = _parts(memory)
+    constant = memory[CONSTANT_STEP] > 0.0
+    if counts[run.STATE] == run.START:
+        _start(P, memory, counts)
+        if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], part(memory, run.Y), P.y, context, part(memory, run.EVENT_OLD)) != OK:
+            return run.USER_FUNCTION_FAILED
+        counts[run.STATE] = run.STEPPING
+    while True:
+        if counts[run.STATE] != run.STEPPING:
+            code = run.record(memory, context, counts, points, t_eval)
+            if code != run.DONE:
+                return code
+            if counts[run.STATE] == run.ENDING:
+                return run.TERMINATED
+            if memory[run.T] == memory[run.T_END]:
+                return run.DONE
+            counts[run.STATE] = run.STEPPING
+        room = counts[run.STEPS] < steps.shape[0] and counts[run.REJECTIONS] < rejections.shape[0] and counts[run.FOUND] + counts[run.EVENTS] <= found.shape[0]
+        if counts[run.BUDGET] <= 0 or not room:
+            return run.FULL
+        if counts[run.ACCEPTED] + counts[run.REJECTED] >= counts[run.MAX_STEPS]:
+            return run.TOO_MANY_STEPS
+        counts[run.BUDGET] -= 1
+        t, h = memory[run.T], _fit_end(memory, counts)
+        if t + h == t:
+            return run.STEP_TOO_SMALL
+        last = h == memory[run.T_END] - t
+        k = counts[ORDER]
+        _coefficients(P, memory, counts, h)
+        status, converged = _correct(P, memory, context, counts, t + h)
+        if status == INTERRUPTED:
+            return run.STOPPED
+        size_of_e, terk, terkm1, erkm1, order_new, estimate = math.inf, 0.0, 0.0, 0.0, k, math.inf
+        if converged:
+            size_of_e, terk, terkm1, erkm1, order_new, estimate = _estimate(P, k)
+        error = memory[CK] * size_of_e
+        if converged and (error <= 1.0 or (constant and error - error == 0.0)):
+            h_new = _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1)
+            _update(P, k, int(memory[MAX_ORDER]))
+            _record_step(P, memory, counts, steps, t, h, error, k)
+            if constant:
+                h_new = h
+            if counts[CONSTANT_ORDER] > 0:
+                counts[ORDER] = k
+            memory[run.H] = h_new
+            memory[run.T_OLD] = t
+            memory[run.T] = memory[run.T_END] if last else (memory[run.T_START] + counts[run.ACCEPTED] * h if constant else t + h)
+            memory[run.ITERATIONS] = k
+            y = part(memory, run.Y)
+            for i in range(int(memory[run.SIZE])):
+                y[i] = P.phi[i]
+            _set_weights(P)
+            counts[FAILED_IN_STEP] = 0
+            counts[run.STATE] = run.RECORDING
+            if counts[run.EVENTS] > 0:
+                fine, terminated = run.find_events(memory, context, counts, found)
+                if not fine:
+                    return run.USER_FUNCTION_FAILED
+                if terminated:
+                    counts[run.STATE] = run.ENDING
+            continue
+        _restore(P, memory, counts, h)
+        cause = run.ERROR_TEST if converged else (run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON))
+        row = counts[run.REJECTIONS]
+        rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = t, h, error, cause
+        counts[run.REJECTIONS] += 1
+        counts[run.REJECTED] += 1
+        memory[run.H] = _shrink(P, memory, counts, h, converged, order_new, estimate)
+        memory[run.T_FAILED] = t + h
+        if constant or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h)) or counts[FAILED_IN_STEP] > 30:
+            return run.STEP_TOO_SMALL
+
+
+@njit(cache=True)
+def _record_step(P, memory, counts, steps, t, h, error, k):
+    """A row of the history; with room for it, also what the polynomial of the step is made of."""
+    counts[run.ACCEPTED] += 1
+    if not counts[run.KEEP_STEPS]:
+        return
+    row = counts[run.STEPS]
+    steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4], steps[row, 5] = t, h, error, 0.0, counts[NEWTON_IN_STEP], k
+    counts[run.STEPS] += 1
+    if steps.shape[1] > run.STEP_COLUMNS:
+        at, count = run.STEP_COLUMNS, int(memory[run.SIZE])
+        for j in range(k + 1):
+            steps[row, at + j] = P.psi[j]
+            for i in range(count):
+                steps[row, at + MOST + 1 + j * count + i] = P.phi[j * P.size + i]
+
+
+def polynomial_columns(size: int) -> int:
+    """Columns of a row of the history that hold the polynomial of a step."""
+    return (MOST + 1) * (1 + size)
+
+
+@njit(cache=True, nogil=True)
+def evaluate(memory_array, context_array, rows, wanted, out):
+    """The solution at many times from the stored polynomials; ``rows`` are ordered along the run.  Returns the number done."""
+    memory, context = pointer(memory_array), pointer(context_array)
+    P = _parts(memory)
+    count, current = int(memory[run.SIZE]), -1
+    way = 1.0 if rows[0, 1] > 0.0 else -1.0
+    value = part(memory, run.Y_EVENT)
+    for number in range(wanted.size):
+        lower, upper = 0, rows.shape[0] - 1
+        while lower < upper:
+            middle = (lower + upper) // 2
+            if way * (rows[middle, 0] + rows[middle, 1]) < way * wanted[number]:
+                lower = middle + 1
+            else:
+                upper = middle
+        if lower != current:
+            k = int(rows[lower, 5])
+            memory[run.T], memory[run.ITERATIONS] = rows[lower, 0] + rows[lower, 1], k
+            for j in range(k + 1):
+                P.psi[j] = rows[lower, run.STEP_COLUMNS + j]
+                for i in range(count):
+                    P.phi[j * P.size + i] = rows[lower, run.STEP_COLUMNS + MOST + 1 + j * count + i]
+            current = lower
+        _polynomial(P, memory, wanted[number], value)
+        if _onto_manifold(P, memory, context, wanted[number], value) != OK:
+            return number
+        for i in range(count):
+            out[number, i] = value[i]
+    return wanted.size

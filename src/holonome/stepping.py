@@ -1,0 +1,221 @@
+"""Steppers: what a run has to know of its integrator.  Each lays out the integrator's memory, puts the initial values in, and offers the compiled loop and the solution between steps.
+
+A stepper has ``columns``, the size of a stored state, which begins with q and v; ``advance``, the compiled loop; ``memory(events)``; ``begin(run, trusted)``, which returns OK or why the run cannot
+start; ``step_columns(run)``, columns of the history beyond the common ones; and ``dense_output(run, points)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holonome.engine import run
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import DENSE_CALLS, OK, RAISED, SINGULAR
+from holonome.formulations.implicit import ImplicitKernels
+from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels
+from holonome.integrators import bdf
+from holonome.integrators import runge_kutta as rk
+from holonome.system import System
+
+if TYPE_CHECKING:
+    from holonome.running import Run
+
+CONSISTENT = 1e-13
+"""Corrections of the initial values, relative to the largest, that count as rounding."""
+
+
+def _layout(size: int, events: int, interpolant: int) -> tuple[dict[int, float], int]:
+    """Header entries of the arrays that every integrator has, and where its own part begins."""
+    stride = rk.padded(size)
+    sizes = {run.ATOL: stride, run.Y: stride, run.Y_OLD: stride, run.Y_EVENT: 2 * stride + events, run.EVENT_OLD: events, run.EVENT_NEW: events, run.EVENT_DIRECTION: events,
+             run.EVENT_TERMINAL: events}
+    header: dict[int, float] = {run.SIZE: size, run.STRIDE: stride, run.INTERPOLANT: interpolant}
+    at = run.HEADER
+    for place, length in sizes.items():
+        header[place] = at
+        at += rk.padded(length)
+    return header, at
+
+
+def _shared(system: System, key: tuple, build: Callable[[], tuple[dict[int, float], int, np.ndarray]]) -> np.ndarray:
+    """A copy of a memory that is laid out once for a system."""
+    if key not in system.shared:
+        header, at, own = build()
+        memory = np.concatenate([np.zeros(at), own])
+        memory[list(header)] = list(header.values())
+        system.shared[key] = memory
+    return system.shared[key].copy()
+
+
+class Explicit:
+    """Runge–Kutta on the underlying ODE."""
+
+    advance = staticmethod(rk.advance)
+
+    def __init__(self, system: System, tableau: str, project: bool, constant: float) -> None:
+        self.system, self.tableau, self.project, self.constant = system, tableau, project, constant
+        self.columns = 2 * system.n
+
+    def memory(self, events: int) -> np.ndarray:
+        def build() -> tuple[dict[int, float], int, np.ndarray]:
+            compiled = kernels(self.system)
+            header, at = _layout(self.columns, events, rk.interpolant.address)
+            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.n, at)
+            addresses = {rk.DERIVATIVE: compiled.derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
+            return header | own_header | addresses, at, own
+
+        memory = _shared(self.system, ("memory", self.tableau, events), build)
+        constrained = self.system.m > 0
+        memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = self.project and constrained, constrained, self.constant
+        return memory
+
+    def begin(self, task: Run, trusted: bool) -> int:
+        """The compiled loop itself checks the start, unless it is known to be consistent."""
+        if trusted:
+            task.memory[rk.SCALE_Q] = task.memory[rk.SCALE_V] = task.memory[rk.CONSTRAINED] = 0.0
+        return OK
+
+    def step_columns(self, task: Run) -> int:
+        return self.columns if task.keep_all else 0
+
+    def dense_output(self, task: Run, points: np.ndarray) -> ExplicitOutput:
+        times, states = points[:, 0], points[:, 1:]
+        if task.keep_all:
+            steps = task.steps()
+            times, states = np.append(steps[:, 0], task.memory[run.T]), np.vstack([steps[:, run.STEP_COLUMNS:], task.state])
+        return ExplicitOutput(self, np.ascontiguousarray(times), np.ascontiguousarray(states))
+
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        """Where the system was last evaluated in vain."""
+        at = int(memory[rk.Z])
+        return memory[at: at + 2 * self.system.n].copy()
+
+
+class Implicit:
+    """BDF on an implicit formulation."""
+
+    advance = staticmethod(bdf.advance)
+
+    def __init__(self, system: System, formulation: Any, integrator: bdf.BDF, constant: float) -> None:
+        self.system, self.formulation, self.integrator, self.constant = system, formulation, integrator, constant
+        self.columns = 2 * system.n + system.m
+
+    @property
+    def compiled(self) -> ImplicitKernels:
+        key = ("implicit", self.formulation)
+        if key not in self.system.shared:
+            self.system.shared[key] = ImplicitKernels(self.system, repr(self.formulation), self.formulation.residual)
+        return self.system.shared[key]
+
+    def memory(self, events: int) -> np.ndarray:
+        compiled, residual = self.compiled, self.compiled.residual
+
+        def build() -> tuple[dict[int, float], int, np.ndarray]:
+            header, at = _layout(self.columns, events, bdf.interpolant.address)
+            own, own_header = bdf.own_memory(residual, self.system.n, compiled.factor_count, at)
+            landing = kernels(self.system).landing if self.system.m else 0
+            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix,
+                         bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}
+            return header | own_header | addresses, at, own
+
+        memory = _shared(self.system, ("memory", self.formulation, events), build)
+        memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE], memory[bdf.MAX_ITERATIONS] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance, 4
+        memory[bdf.CONSTANT_STEP] = self.constant
+        return memory
+
+    def begin(self, task: Run, trusted: bool) -> int:
+        """Accelerations and multipliers at the start; or why there are none."""
+        n, m, y, compiled = self.system.n, self.system.m, task.state[: 2 * self.system.n].copy(), kernels(self.system)
+        landed, lam, zero = np.zeros(6 * n + 4), np.zeros(m + 1), np.zeros(2 * n + 2)
+        status = run_kernel(compiled.landing, task.t0, y, zero, task.context, landed)
+        if status == SINGULAR:
+            status = run_kernel(dense_landing.address, task.t0, y, zero, task.context, landed)
+        if status >= RAISED:
+            return run.USER_FUNCTION_FAILED
+        if status != OK or not np.all(np.isfinite(landed[: 2 * n])) or not np.all(np.isfinite(y)):
+            return run.CANNOT_START
+        moved = np.abs(landed[4 * n: 6 * n]).reshape(2, n).max(axis=1)
+        size = np.abs(y).reshape(2, n).max(axis=1)
+        if not trusted and m and (task.context[DENSE_CALLS] > 0 or np.any(moved > CONSISTENT * size)):
+            return run.OFF_MANIFOLD
+        if m and run_kernel(compiled.multipliers, task.t0, y, zero, task.context, lam) == SINGULAR:
+            run_kernel(dense_multipliers.address, task.t0, y, zero, task.context, lam)
+        self._fill(task, y, landed[n: 2 * n], lam[:m])
+        return OK
+
+    def _fill(self, task: Run, y: np.ndarray, a: np.ndarray, lam: np.ndarray) -> None:
+        n, m, memory, size = self.system.n, self.system.m, task.memory, self.compiled.size
+        start = np.zeros(2 * size)
+        start[: 2 * n], start[2 * n: 2 * n + m] = y, lam
+        if hasattr(self.formulation, "alpha"):
+            start[2 * n + m: 3 * n + m] = a
+        start[size: size + n], start[size + n: size + 2 * n] = y[n:], a
+        at = int(memory[bdf.YY])
+        memory[at: at + 2 * size] = start
+        task.state[:] = start[: self.columns]
+        atol = int(memory[bdf.ATOL_ALL])
+        memory[atol: atol + size] = np.max(task.atol)
+        memory[atol: atol + 2 * n] = task.atol
+        if task.counts[run.POINTS]:
+            task.points[0, 1:] = task.state
+
+    def step_columns(self, task: Run) -> int:
+        return bdf.polynomial_columns(self.columns) if task.dense else 0
+
+    def dense_output(self, task: Run, points: np.ndarray) -> ImplicitOutput:
+        return ImplicitOutput(self, task.steps(), float(task.t0))
+
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        """Where the system was last evaluated in vain."""
+        at = int(memory[bdf.YY])
+        return memory[at: at + 2 * self.system.n].copy()
+
+
+class _Output:
+    """The solution at any time of a run: ``q, v = sol.sol(t)``; arrays (n,) for a scalar t, (n, len(t)) else.  It pickles."""
+
+    def __init__(self, stepper: Any, times: tuple[float, float]) -> None:
+        self.stepper, self._limits = stepper, (min(times), max(times))
+
+    def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
+        wanted, n, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self.stepper.system.n, self._limits
+        if wanted.size and not (np.all(wanted >= low - 1e-12 * abs(low)) and np.all(wanted <= high + 1e-12 * abs(high))):
+            raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
+        wanted = np.clip(wanted, low, high)
+        out = np.empty((wanted.size, self.stepper.columns))
+        done = self._evaluate(kernels(self.stepper.system), wanted, out)
+        if done < wanted.size:
+            raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
+        q, v = out[:, :n].T, out[:, n: 2 * n].T
+        return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
+
+    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
+        raise NotImplementedError
+
+
+class ExplicitOutput(_Output):
+    """Between two points of a Runge–Kutta run: a step of the method."""
+
+    def __init__(self, stepper: Explicit, times: np.ndarray, states: np.ndarray) -> None:
+        super().__init__(stepper, (times[0], times[-1]))
+        self.times, self.states = times, states
+
+    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
+        n, memory = self.stepper.system.n, self.stepper.memory(0)
+        memory[run.T_START], memory[run.T_END] = self.times[0], self.times[-1]
+        memory[rk.SCALE_Q], memory[rk.SCALE_V] = (max(float(np.max(np.abs(x))), 1e-300) for x in (self.states[:, :n], self.states[:, n:]))
+        return rk.evaluate(memory, compiled.context(self.stepper.system), self.times, self.states, wanted, out)
+
+
+class ImplicitOutput(_Output):
+    """Inside a step of BDF: its polynomial, brought onto the manifold."""
+
+    def __init__(self, stepper: Implicit, steps: np.ndarray, t0: float) -> None:
+        super().__init__(stepper, (t0, float(steps[-1, 0] + steps[-1, 1])))
+        self.steps = steps
+
+    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
+        return bdf.evaluate(self.stepper.memory(0), compiled.context(self.stepper.system), self.steps, wanted, out)

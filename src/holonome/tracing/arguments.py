@@ -1,0 +1,106 @@
+"""What a function asks for by the names of its parameters, and what it is given: traced values and the `Namespace` of a model's parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from holonome.tracing.origin import is_dispatcher
+from holonome.tracing.values import lift
+
+_MODEL_ARGUMENTS = frozenset({"t", "q", "v", "p", "s", "w", "lam", "x"})
+
+
+class Namespace:
+    """The parameters of a model as attributes and items: ``p.g`` and ``p["g"]``; immutable.
+
+    Parameters
+    ----------
+    values : Mapping
+        Numbers, arrays or traced values by name.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        vars(self).update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._missing(name), name=name, obj=self)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in vars(self):
+            raise KeyError(self._missing(name))
+        return vars(self)[name]
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"parameters cannot be changed here: {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"parameters cannot be deleted: {name!r}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def __contains__(self, name: object) -> bool:
+        return name in vars(self)
+
+    def __len__(self) -> int:
+        return len(vars(self))
+
+    def __repr__(self) -> str:
+        return f"Namespace({vars(self)!r})"
+
+    def _missing(self, name: str) -> str:
+        known = ", ".join(vars(self)) or "none"
+        return f"there is no parameter {name!r}; the parameters are: {known}"
+
+
+def argument_names(function: Callable) -> tuple[str, ...]:
+    """Return the names of the parameters to be passed to a function.
+
+    Parameters
+    ----------
+    function : callable
+        Function, lambda, partial, bound method, callable object or function compiled by Numba.
+
+    Returns
+    -------
+    tuple of str
+        All parameters without default, and those with default whose name is that of a model argument (t, q, v, p, s, w, lam, x).
+
+    Raises
+    ------
+    TypeError
+        If the function takes ``*args`` or ``**kwargs``, or its parameters cannot be found out.
+    """
+    fixed = function.keywords if isinstance(function, functools.partial) else {}
+    names = []
+    for parameter in _signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            name = getattr(function, "__name__", None) or repr(function)
+            raise TypeError(f"{name} takes {str(parameter).partition(':')[0]}; its arguments are passed by name, so spell them out")
+        if parameter.name not in fixed and (parameter.default is parameter.empty or parameter.name in _MODEL_ARGUMENTS):
+            names.append(parameter.name)
+    return tuple(names)
+
+
+def bind(function: Callable, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Sort arguments into those passed by position and those passed by name."""
+    keywords = {name: _as_argument(value) for name, value in arguments.items()}
+    parameters = _signature(function).parameters.values()
+    by_position = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
+    return [keywords.pop(name) for name in by_position if name in keywords], keywords
+
+
+def _as_argument(value: Any) -> Any:
+    if isinstance(value, Namespace):
+        return Namespace({name: _as_argument(value[name]) for name in value})
+    return lift(value)
+
+
+def _signature(function: Callable) -> inspect.Signature:
+    try:
+        return inspect.signature(function.py_func if is_dispatcher(function) else function)
+    except ValueError as error:
+        raise TypeError(f"the arguments of {function!r} cannot be found out; wrap it in a lambda") from error

@@ -1,0 +1,410 @@
+"""`Traced` and `TracedArray`, which record what is done to them, and the way from and to ordinary numbers and arrays.
+
+What NumPy's functions do to these values is not said here: `ufuncs` and `array_functions`, which build on this module, put their answers into
+`numpy_answers`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import casadi as ca
+import numpy as np
+
+from holonome.tracing.session import Untraceable, refuse, state
+
+NUMBERS = (float, int, np.number, np.bool_, numbers.Real)
+SEQUENCES = (np.ndarray, list, tuple)
+_COMPLEX = (complex, np.complexfloating)
+_PLAIN_NUMBERS = (float, int, bool)
+_CONDITIONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR})
+_SCALAR_METHODS = frozenset({"all", "any", "clip", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "reshape", "sum", "tolist", "transpose"})
+
+unary: Callable[[int, ca.SX], ca.SX] = ca.SX.unary
+binary: Callable[[int, ca.SX, ca.SX], ca.SX] = ca.SX.binary
+
+
+class _NumPyAnswers:
+    """What happens when NumPy is called with traced values."""
+
+    ufunc: Callable[[np.ufunc, str, tuple, dict[str, Any]], Any]
+    function: Callable[[Callable, tuple, dict[str, Any]], Any]
+
+
+numpy_answers = _NumPyAnswers()
+
+
+class _AskedByNumPy:
+    """The protocols by which NumPy leaves its functions to the types of their arguments."""
+
+    __slots__ = ()
+
+    @property
+    def __array_priority__(self) -> float:
+        return 1000.0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return numpy_answers.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Callable, kinds: Any, args: tuple, options: dict[str, Any]) -> Any:
+        return numpy_answers.function(function, args, options)
+
+
+def record_unary(op: int) -> Callable[[Traced], Traced]:
+    return lambda x: Traced(unary(op, x.sx))
+
+
+def record_binary(op: int) -> Callable[[Any, Any], Traced]:
+    return lambda x, y: Traced(binary(op, sx(x), sx(y)))
+
+
+def _operator(op: int, name: str, reflected: bool = False) -> Callable[[Traced, Any], Any]:
+    function, record = getattr(operator, name), record_binary(op)
+
+    def method(self: Traced, other: Any) -> Any:
+        if isinstance(other, (list, tuple)):
+            array = as_array(other)
+            return function(array, self) if reflected else function(self, array)
+        if not is_real(other):
+            return NotImplemented
+        return record(other, self) if reflected else record(self, other)
+
+    return method
+
+
+def _refusing(action: str) -> Callable[..., NoReturn]:
+    def method(self: Traced, *args: Any) -> NoReturn:
+        refuse(f"it {action}")
+
+    return method
+
+
+_add = _operator(ca.OP_ADD, "add")
+_multiply = _operator(ca.OP_MUL, "mul")
+
+
+class Traced(_AskedByNumPy):
+    """A real scalar that records the operations on it.
+
+    Parameters
+    ----------
+    sx : casadi.SX
+        The 1x1 expression this value stands for.
+    """
+
+    __slots__ = ("sx",)
+    shape: tuple[int, ...] = ()
+    ndim = 0
+    size = 1
+    dtype = np.dtype(object)
+    imag = 0.0
+
+    def __init__(self, sx: ca.SX) -> None:
+        self.sx = sx
+
+    def __repr__(self) -> str:
+        return f"Traced({self.sx})"
+
+    def __str__(self) -> str:
+        return str(self.sx)
+
+    def __format__(self, specification: str) -> str:
+        if specification:
+            refuse(f"it formats a traced value with {specification!r}")
+        return str(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _SCALAR_METHODS:
+            raise AttributeError(f"'Traced' object has no attribute {name!r}", name=name, obj=self)
+        return getattr(from_flat([self], ()), name)
+
+    def __add__(self, other: Any) -> Any:
+        return self if type(other) in _PLAIN_NUMBERS and other == 0 else _add(self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) in _PLAIN_NUMBERS and other in (0, 1):
+            return self if other else 0.0
+        return NotImplemented if isinstance(other, (list, tuple)) else _multiply(self, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+    __sub__ = _operator(ca.OP_SUB, "sub")
+    __rsub__ = _operator(ca.OP_SUB, "sub", reflected=True)
+    __truediv__ = _operator(ca.OP_DIV, "truediv")
+    __rtruediv__ = _operator(ca.OP_DIV, "truediv", reflected=True)
+    __pow__ = _operator(ca.OP_POW, "pow")
+    __rpow__ = _operator(ca.OP_POW, "pow", reflected=True)
+    __lt__ = _operator(ca.OP_LT, "lt")
+    __le__ = _operator(ca.OP_LE, "le")
+    __gt__ = _operator(ca.OP_LT, "gt", reflected=True)
+    __ge__ = _operator(ca.OP_LE, "ge", reflected=True)
+    __eq__ = _operator(ca.OP_EQ, "eq")
+    __ne__ = _operator(ca.OP_NE, "ne")
+    __and__ = __rand__ = _operator(ca.OP_AND, "and_")
+    __or__ = __ror__ = _operator(ca.OP_OR, "or_")
+    __xor__ = __rxor__ = _operator(ca.OP_NE, "xor")
+    __neg__ = record_unary(ca.OP_NEG)
+    __abs__ = record_unary(ca.OP_FABS)
+    __invert__ = record_unary(ca.OP_NOT)
+    __floor__ = record_unary(ca.OP_FLOOR)
+    __ceil__ = record_unary(ca.OP_CEIL)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return np.floor(self / other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return np.floor(other / self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - other * np.floor(self / other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - self * np.floor(other / self)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __pos__(self) -> Traced:
+        return self
+
+    def __bool__(self) -> bool:
+        if self.sx.is_constant():
+            return bool(float(self.sx))
+        if state.session is None:
+            raise Untraceable("a traced value has no truth value outside of a trace")
+        return state.session.decide(self.sx)
+
+    __float__ = _refusing("converts a traced value to float")
+    __int__ = _refusing("converts a traced value to int")
+    __complex__ = _refusing("converts a traced value to complex")
+    __index__ = _refusing("uses a traced value as an index or a count")
+    __round__ = _refusing("rounds a traced value")
+    __trunc__ = _refusing("truncates a traced value to an integer")
+    __hash__ = _refusing("uses a traced value as a dictionary key or in a set")
+
+    @property
+    def T(self) -> Traced:
+        return self
+
+    @property
+    def real(self) -> Traced:
+        return self
+
+    def conjugate(self) -> Traced:
+        return self
+
+    conj = copy = item = squeeze = conjugate
+
+    def astype(self, dtype: Any, **options: Any) -> Traced:
+        check_dtype(dtype)
+        return self
+
+
+numbers.Real.register(Traced)
+
+
+class TracedArray(_AskedByNumPy, np.ndarray):
+    """Object array whose elements are `Traced` or plain numbers."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return super().__getitem__(_usable_index(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, TracedArray) and has_traced(index) and np.ndim(value) == 0 and index.shape == self.shape:
+            index, value = ..., np.where(index, value, self)
+        index = _usable_index(index)
+        if isinstance(value, SEQUENCES):
+            value = as_array(value)
+            if _addresses_element(self, index):
+                if value.size != 1:
+                    raise ValueError("setting an array element with a sequence.")
+                value = value.item()
+        super().__setitem__(index, value)
+
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        if not has_traced(self):
+            return lift(lower(self).astype(dtype))
+        check_dtype(dtype)
+        return self.copy()
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return np.dot(self, other, out=out)
+
+    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:  # noqa: A002
+        return np.clip(self, min, max)
+
+    @property
+    def real(self) -> TracedArray:
+        return self
+
+    @property
+    def imag(self) -> TracedArray:
+        return from_flat([0.0] * self.size, self.shape)
+
+
+def _usable_index(index: Any) -> Any:
+    """Turn masks that are object arrays into arrays of bool; traced conditions become branches."""
+    if isinstance(index, tuple):
+        return tuple(map(_usable_index, index))
+    if not isinstance(index, TracedArray):
+        return index
+    if not has_traced(index):
+        return lower(index)
+    if not all(isinstance(value, (bool, np.bool_)) or _is_condition(value) for value in index.flat):
+        refuse("it uses a traced value as an index")
+    return np.array([bool(value) for value in index.flat]).reshape(index.shape)
+
+
+def _is_condition(value: Any) -> bool:
+    return type(value) is Traced and (value.sx.is_constant() or value.sx.op() in _CONDITIONS)
+
+
+def _addresses_element(array: np.ndarray, index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return len(parts) == array.ndim and all(isinstance(part, (int, np.integer)) for part in parts)
+
+
+def traced(sx: ca.SX, shape: tuple[int, ...]) -> Traced | TracedArray:
+    """Wrap a flat column of expressions.
+
+    Parameters
+    ----------
+    sx : casadi.SX
+        Column with as many entries as `shape` has elements, in row-major order.
+    shape : tuple of int
+        ``()`` makes a `Traced`, anything else a `TracedArray`.
+
+    Returns
+    -------
+    Traced or TracedArray
+    """
+    elements = [Traced(sx[i]) for i in range(math.prod(shape))]
+    return elements[0] if shape == () else from_flat(elements, shape)
+
+
+def from_flat(elements: Sequence[Any], shape: tuple[int, ...]) -> TracedArray:
+    return np.fromiter(elements, dtype=object, count=len(elements)).reshape(shape).view(TracedArray)
+
+
+def sx(value: Any) -> ca.SX:
+    """Return the expression of a real scalar."""
+    return value.sx if type(value) is Traced else ca.SX(float(value))
+
+
+def column(elements: Sequence[Any]) -> ca.SX:
+    """Return the dense column of the expressions of real scalars."""
+    return ca.densify(ca.vertcat(*map(sx, elements))) if len(elements) else ca.SX(0, 1)
+
+
+def has_traced(value: Any) -> bool:
+    """Whether the value is traced, or is an array, list or tuple with something traced in it."""
+    kind = type(value)
+    if kind is Traced:
+        return True
+    if isinstance(value, np.ndarray):
+        return value.dtype.hasobject and any(type(element) is Traced for element in value.flat)
+    return kind in (list, tuple) and any(map(has_traced, value))
+
+
+def has_traced_array(value: Any) -> bool:
+    """Whether the value is or contains a traced array, even one whose elements are all plain."""
+    return isinstance(value, TracedArray) or (type(value) in (list, tuple) and any(map(has_traced_array, value)))
+
+
+class NotNumeric(Exception):
+    """Something that is no real number stands where a number is expected; the message is a noun phrase."""
+
+
+class _ComplexNumber(NotNumeric):
+    pass
+
+
+def _refuse_complex() -> NoReturn:
+    refuse("it mixes complex numbers with traced values")
+
+
+def is_real(value: Any) -> bool:
+    """Whether the value is a real scalar, traced or not; a complex number is refused."""
+    if type(value) is Traced:
+        return True
+    if isinstance(value, _COMPLEX):
+        _refuse_complex()
+    return isinstance(value, NUMBERS)
+
+
+def plain(value: Any) -> Any:
+    """Return an element of a traced array: `Traced` and bool as they are, other numbers as float."""
+    if type(value) in (Traced, float, bool):
+        return value
+    if isinstance(value, _COMPLEX):
+        raise _ComplexNumber("a complex number")
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, NUMBERS):
+        return float(value)
+    raise NotNumeric("None" if value is None else f"an object of type {type(value).__name__}")
+
+
+def flatten(value: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """Return shape and row-major elements of a number, an array or nested lists of them."""
+    if isinstance(value, np.ndarray):
+        return value.shape, [plain(element) for element in value.ravel().tolist()]
+    if not isinstance(value, (list, tuple, range)):
+        return (), [plain(value)]
+    parts = [flatten(part) for part in value]
+    shapes = dict.fromkeys(shape for shape, _ in parts)
+    if len(shapes) > 1:
+        raise NotNumeric(f"a ragged sequence with parts of the shapes {', '.join(map(str, shapes))}")
+    return (len(parts), *next(iter(shapes), ())), list(itertools.chain.from_iterable(elements for _, elements in parts))
+
+
+def as_array(value: Any) -> TracedArray:
+    if type(value) is TracedArray:
+        return value
+    try:
+        shape, elements = flatten(value)
+    except _ComplexNumber:
+        _refuse_complex()
+    except NotNumeric as error:
+        raise ValueError(f"setting an array element with a sequence: found {error}") from None
+    return from_flat(elements, shape)
+
+
+def map_parts(function: Callable, value: Any) -> Any:
+    """Apply a function to the parts of a list or a tuple; anything else comes back as it is."""
+    return type(value)(map(function, value)) if type(value) in (list, tuple) else value
+
+
+def unwrap(value: Any) -> Any:
+    """Turn object arrays into traced arrays, and those without dimensions into their element."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.view(TracedArray) if value.ndim else value.item()
+    return map_parts(unwrap, value)
+
+
+def lower(value: Any) -> Any:
+    """Turn traced arrays without traced elements back into ordinary arrays."""
+    if isinstance(value, TracedArray) and not has_traced(value):
+        return np.array(value.ravel().tolist(), dtype=None if value.size else float).reshape(value.shape)
+    return map_parts(lower, value)
+
+
+def lift(value: Any) -> Any:
+    """Turn arrays of floats into traced arrays, so that traced values can be assigned to their elements."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim:
+        return value.astype(object).view(TracedArray)
+    return unwrap(value)
+
+
+def check_dtype(dtype: Any) -> None:
+    """Refuse to convert traced content to anything but floats, which is ignored."""
+    if dtype is not None and np.dtype(dtype).kind not in "fO":
+        refuse(f"it converts a traced value to {np.dtype(dtype)}")
