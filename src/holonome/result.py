@@ -93,6 +93,8 @@ class Solution:
     lowest_rank: int = 0
     njev: int = 0
     nlu: int = 0
+    error_failures: int = 0
+    newton_failures: int = 0
 
     @property
     def success(self) -> bool:
@@ -171,6 +173,8 @@ class Solution:
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
                  f"  {system.name}: {system.n} coordinates, {system.m} constraint{'s' if system.m != 1 else ''}; {span}, {self.t.size} points",
                  f"  method {self.method}, rtol {self.rtol:g}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations"]
+        if self.njev:
+            lines.append(f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, {self.newton_failures} of Newton's method")
         if system.m and self.t.size:
             position, velocity = self.drift
             lines.append(f"  constraints hold to |g| ≤ {position:.1e}, |Gv| ≤ {velocity:.1e}")

@@ -15,6 +15,7 @@ from holonome.events import Event, compiled_events
 from holonome.formulations.underlying_ode import kernels
 from holonome.functions import UserFunction
 from holonome.initial import Start, dependent_rows, what_failed
+from holonome.integrators import bdf
 from holonome.interruption import Interruption
 from holonome.result import History, Solution
 from holonome.stepping import Explicit, Implicit
@@ -133,6 +134,9 @@ class Run:
             int(memory[run.LANDINGS]), self.rtol, self.atol, start=start, dense_calls=int(self.context[DENSE_CALLS]), lowest_rank=int(self.context[RANK]),
             t_events=None if found is None else [found[found[:, 0] == i, 1] for i in range(len(self.events))],
             event_states=None if found is None else [found[found[:, 0] == i, 2:] for i in range(len(self.events))])
+        if isinstance(self.stepper, Implicit):
+            solution.njev = solution.nlu = int(counts[bdf.NJEV])
+            solution.error_failures, solution.newton_failures = int(counts[bdf.ERROR_FAILURES]), int(counts[bdf.NEWTON_FAILURES])
         if keep:
             solution.history = History(self.steps(), _joined(self.rejection_chunks, run.REJECTION_COLUMNS))
         if dense_output:

@@ -124,8 +124,12 @@ class System:
             if name not in self._kernels:
                 model = self.model
                 y, z, out, margin = build(model)
-                self._kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers)
+                self._kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers if self._needs_suppliers(out) else ())
             return self._kernels[name]
+
+    def _needs_suppliers(self, out: ca.SX) -> bool:
+        """Whether an expression contains values of functions that cannot be traced."""
+        return bool(self._foreign) and ca.depends_on(out, self.model.p[self.parameters.size:])
 
     def _build(self) -> None:
         """Trace every function; those that cannot be traced become blocks of the context."""

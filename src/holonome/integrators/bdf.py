@@ -51,7 +51,7 @@ class BDF:
     order
         Constant order, with a constant step, for order studies.
     newton_tolerance
-        Bound for the estimated error of Newton's method, in units of the tolerance.
+        Bound for the estimated error of Newton's method, in units of the tolerance.  DASSL uses 0.33; the errors that this leaves hide in the higher differences and keep the order low.
 
     References
     ----------
@@ -61,7 +61,7 @@ class BDF:
     max_order: int = 5
     step: float | None = None
     order: int | None = None
-    newton_tolerance: float = 0.33
+    newton_tolerance: float = 0.01
 
     def __post_init__(self) -> None:
         most = 6 if self.step is not None else 5
