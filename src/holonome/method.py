@@ -72,7 +72,10 @@ _REGISTRY = {
     "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),
     "baumgarte": Entry(Method(Baumgarte(), BDF()), "BDF with Baumgarte's stabilisation of index 1", "Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972)"),
 }
-AUTO = "auto"
+AUTO, SMOOTH = "auto", "smooth"
+_SMOOTH_METHOD = Method(GGL(error_test="q"), BDF(max_order=2))
+"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the oscillations."""
+
 FINE = 1e-5
 """Tolerance below which "auto" takes the method of order 8."""
 
@@ -87,8 +90,14 @@ def _label(method: Method) -> str:
     return integrator.name if isinstance(integrator, RungeKutta) else f"{type(method.formulation).__name__} + BDF"
 
 
-def resolve(method: str | Method, rtol: float) -> tuple[str, Method]:
+def resolve(method: str | Method, rtol: float, motion: str = "all") -> tuple[str, Method]:
     """Name and method from what the user gave."""
+    if motion not in ("all", SMOOTH):
+        raise ValueError(f"motion: {motion!r} is not known; choose 'all' or 'smooth'")
+    if motion == SMOOTH:
+        if method != AUTO:
+            raise ValueError(f"method: {method!r} together with motion='smooth', which chooses the method itself; leave one of them out")
+        return "smooth", _SMOOTH_METHOD
     if isinstance(method, Method):
         return _label(method), method
     if method == AUTO:

@@ -31,6 +31,7 @@ class Run:
     def __init__(self, stepper: Explicit | Implicit, name: str, t0: float, t1: float, rtol: float, atol: Any) -> None:
         self.stepper, self.system, self.name, self.t0, self.t1, self.rtol, self.atol = stepper, stepper.system, name, t0, t1, rtol, atol
         self.kernels, self.foreign, self.trusted = kernels(self.system), self.system.foreign, False
+        self.history: Solution | None = None
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, dense: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""

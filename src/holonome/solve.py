@@ -17,7 +17,7 @@ from holonome.initial import consistent, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
-from holonome.method import Method, resolve
+from holonome.method import SMOOTH, Method, resolve
 from holonome.result import Solution
 from holonome.running import Run
 from holonome.stepping import Explicit, Implicit
@@ -29,7 +29,7 @@ _SMALLEST_RTOL = 1e-14
 
 def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, method: str | Method = "auto", rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None,
           dense_output: bool = False, events: Any = None, first_step: float | None = None, max_step: float = math.inf, step: float | None = None, projection: bool | None = None,
-          parameters: dict[str, Any] | None = None, repair: bool = False, keep_steps: bool | None = None, max_steps: int = 5_000_000,
+          motion: str = "all", parameters: dict[str, Any] | None = None, repair: bool = False, keep_steps: bool | None = None, max_steps: int = 5_000_000,
           progress: bool | Callable[[float], None] = False) -> Solution:
     """Simulate a system and keep it on its constraints.
 
@@ -58,6 +58,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         Constant step size; the tolerances then play no part.
     projection
         False lets the constraints drift, to see what that does.
+    motion
+        "all": every oscillation above the tolerance is resolved.  "smooth": only the slow motion is wanted; fast oscillations are damped out, whatever their amplitude, and the result
+        says how much energy that took.
     parameters
         Values that replace those of the system for this run; nothing is compiled.
     repair
@@ -89,7 +92,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
             raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")
         system = system.with_parameters(**parameters)
     rtol, atol = _tolerances(rtol, atol, system.n)
-    name, chosen = resolve(method, rtol)
+    name, chosen = resolve(method, rtol, motion)
     t0, t1 = _span(t_span)
     task = Run(_stepper(system, chosen, projection, step), name, t0, t1, rtol, atol)
     y0 = np.zeros(2 * system.n)
@@ -103,6 +106,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     if not (isinstance(max_steps, Integral) and max_steps > 0):
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
+    if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
+        task.history = _known_points(system, chosen.integrator, t0, t1, y0)
     with Interruption() if task.calls_python else nullcontext():
         code = task.advance()
         start = None
@@ -115,7 +120,18 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
             code = task.go_on(progress)
     if progress:
         task.tell_end(progress)
-    return task.finish(code, start, keep, dense_output)
+    solution = task.finish(code, start, keep, dense_output)
+    if motion == SMOOTH:
+        solution.message += f" ({_energy_taken(solution)})"
+    return solution
+
+
+def _energy_taken(solution: Solution) -> str:
+    """What damping the fast oscillations took out of a run, in words."""
+    energy = solution.energy
+    if energy is None or not energy.size:
+        return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
+    return f"fast oscillations were damped out: the energy went from {energy[0]:.6g} to {energy[-1]:.6g}"
 
 
 def _stepper(system: System, method: Method, projection: bool | None, step: float | None) -> Explicit | Implicit:
@@ -128,6 +144,14 @@ def _stepper(system: System, method: Method, projection: bool | None, step: floa
         return Explicit(system, method.integrator.name, method.formulation.projection if projection is None else bool(projection), size)
     assert isinstance(method.integrator, BDF)
     return Implicit(system, method.formulation, method.integrator, size)
+
+
+def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.ndarray) -> Solution:
+    """The first points of a run at constant order, to rounding."""
+    h = math.copysign(integrator.step or 0.0, t1 - t0)
+    count = integrator.order or 1
+    times = t0 + h * np.arange(count)
+    return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.n], y0[system.n:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
 
 
 def _span(t_span: Sequence[float]) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from holonome.integrators import runge_kutta as rk
 from holonome.system import System
 
 if TYPE_CHECKING:
+    from holonome.result import Solution
     from holonome.running import Run
 
 CONSISTENT = 1e-13
@@ -144,6 +145,8 @@ class Implicit:
         if m and run_kernel(compiled.multipliers, task.t0, y, zero, task.context, lam) == SINGULAR:
             run_kernel(dense_multipliers.address, task.t0, y, zero, task.context, lam)
         self._fill(task, y, landed[n: 2 * n], lam[:m])
+        if task.history is not None:
+            self._fill_history(task, task.history)
         return OK
 
     def _fill(self, task: Run, y: np.ndarray, a: np.ndarray, lam: np.ndarray) -> None:
@@ -161,6 +164,32 @@ class Implicit:
         memory[atol: atol + 2 * n] = task.atol
         if task.counts[run.POINTS]:
             task.points[0, 1:] = task.state
+
+    def _fill_history(self, task: Run, history: Solution) -> None:
+        """Begin at a constant order k with the backward differences of k known points: φ_i = ∇^{i−1} Y at a constant step."""
+        memory, counts, size, k, h = task.memory, task.counts, self.compiled.size, self.integrator.order or 1, task.counts[run.WAY] * self.constant
+        rows = np.zeros((k, size))
+        rows[:, : self.columns] = np.vstack([history.y, history.lam]).T
+        if hasattr(self.formulation, "alpha"):
+            rows[:, self.columns: self.columns + self.system.n] = history.a.T
+        phi, psi = int(memory[bdf.PHI]), int(memory[bdf.PSI])
+        differences = rows[::-1].copy()
+        for i in range(k):
+            memory[phi + i * size: phi + (i + 1) * size] = differences[0]
+            differences = differences[:-1] - differences[1:]
+        memory[psi: psi + bdf.MOST + 1] = h * np.arange(1, bdf.MOST + 2)
+        # φ_{k+1} of the coming step is the (unknown) k-th difference; DASSL's predictor then is of order k − 1, which costs an iteration but no accuracy
+        memory[phi + k * size: phi + (k + 1) * size] = 0.0
+        memory[run.T] = history.t[-1]
+        memory[run.H] = memory[bdf.H_OLD] = h
+        memory[bdf.CJ], memory[bdf.RATE_FACTOR] = 1 / h, 100.0
+        counts[bdf.ORDER] = counts[bdf.ORDER_OLD] = k
+        counts[bdf.PHASE], counts[bdf.CONSTANT_ORDER], counts[run.STATE], counts[run.ACCEPTED] = 1, 1, run.STEPPING, k - 1
+        atol, weights = int(memory[bdf.ATOL_ALL]), int(memory[bdf.WEIGHTS])
+        memory[weights: weights + size] = memory[atol: atol + size] + memory[run.RTOL] * np.abs(rows[-1])
+        if counts[run.KEEP_POINTS]:
+            task.points[:k, 0], task.points[:k, 1:] = history.t, rows[:, : self.columns]
+            counts[run.POINTS] = k
 
     def step_columns(self, task: Run) -> int:
         return bdf.polynomial_columns(self.columns) if task.dense else 0

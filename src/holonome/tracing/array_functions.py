@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from holonome.tracing import linear_algebra
+from holonome.tracing.linear_algebra import cross, det, inv, norm, solve
 from holonome.tracing.scalar_rules import real_or, select, sinc
 from holonome.tracing.session import refuse
+from holonome.tracing.ufuncs import apply_ufunc
 from holonome.tracing.values import Traced, TracedArray, as_array, check_dtype, from_flat, has_traced, has_traced_array, lift, lower, map_parts, numpy_answers, unwrap
 
 
@@ -175,7 +176,7 @@ def _cross(a: Any, b: Any, *axes: Any, **options: Any) -> Any:
     first, second = as_array(a), as_array(b)
     if axes or options or first.shape[-1:] + second.shape[-1:] not in ((2, 2), (3, 3)):
         return _call_with_arrays(np.cross, (first, second, *axes), options)
-    return linear_algebra.cross(first, second)
+    return cross(first, second)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -198,8 +199,7 @@ _RULES: dict[Callable, Callable] = {
     np.where: _where, np.select: _select, np.piecewise: _piecewise, np.clip: _clip, np.isclose: _is_close, np.allclose: _all_close,
     np.polyval: _polyval, np.interp: _interp, np.linspace: _linspace, np.sinc: _sinc,
     np.real: lambda value: value, np.imag: lambda value: 0.0 * value, np.isscalar: _is_scalar,
-    np.cross: _cross, np.linalg.norm: linear_algebra.norm, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
-    np.linalg.det: linear_algebra.det,
+    np.cross: _cross, np.linalg.norm: norm, np.linalg.solve: solve, np.linalg.inv: inv, np.linalg.det: det,
     **{getattr(np, name): _refusing(name) for name in _WITHOUT_RULE},
     **{getattr(np.linalg, name): _refusing(f"linalg.{name}") for name in _LINALG_WITHOUT_RULE},
 }
@@ -217,4 +217,4 @@ _SHARES_MEMORY = frozenset(
     )
 )
 
-numpy_answers.function = apply_function
+numpy_answers.ufunc, numpy_answers.function = apply_ufunc, apply_function

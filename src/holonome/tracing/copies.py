@@ -1,9 +1,9 @@
 """Copies of the user's functions and objects that refer to tracing versions of what they use.
 
-The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy and math to look-alikes, functions imported
-from them to their versions, other user functions (also methods, partials, Numba's dispatchers and user modules) to copies of their own, made when first
-called, and objects of user classes to twins: instances of a throw-away subclass that owns a shallow copy of the attributes. The user's own functions and
-objects are never changed, and what the function stores on them while it is traced is forgotten. Functions of libraries are not copied.
+The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy and math to look-alikes, functions
+imported from them to their versions, other user functions (also methods, partials, Numba's dispatchers and user modules) to copies of their own, made
+when first called, and objects of user classes to twins: instances of a throw-away subclass that owns a shallow copy of the attributes. The user's own
+functions and objects are never changed, and what the function stores on them while it is traced is forgotten. Functions of libraries are not copied.
 """
 
 from __future__ import annotations

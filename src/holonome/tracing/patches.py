@@ -1,8 +1,9 @@
 """numpy and math as the rest of the user's code sees them while a function is traced.
 
 What copies do not reach (classes instantiated inside the function, ``super().method()``, imports inside the function) still finds the creation
-functions of numpy and all of math replaced while the function runs. The patch is made under a lock, undone in ``finally``, and passes straight through
-to the original for other threads and for calls that come from a library. NumPy's types and ufuncs are not patched: others rely on their identity.
+functions of numpy and all of math replaced while the function runs. The patch is made under a lock, undone in ``finally``, and passes straight
+through to the original for other threads and for calls that come from a library. NumPy's types and ufuncs are not patched: others rely on their
+identity.
 """
 
 from __future__ import annotations

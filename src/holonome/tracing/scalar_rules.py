@@ -66,14 +66,16 @@ def sinc(x: Traced) -> Any:
     return select(x == 0, 1.0, _sin(angle) / angle)
 
 
+_AS_IN_CASADI = (*TRIGONOMETRIC, "sqrt", "exp", "expm1", "log", "log1p", "floor", "ceil", "sign")
 SCALAR_RULES: dict[str, Callable] = {
-    **{name: record_unary(getattr(ca, f"OP_{name.upper()}")) for name in (*TRIGONOMETRIC, "sqrt", "exp", "expm1", "log", "log1p", "floor", "ceil", "sign")},
+    **{name: record_unary(getattr(ca, f"OP_{name.upper()}")) for name in _AS_IN_CASADI},
     **{f"arc{name}": record_unary(getattr(ca, f"OP_A{name.upper()}")) for name in TRIGONOMETRIC},
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "divmod": divmod, "fmod": record_binary(ca.OP_FMOD),
     "power": operator.pow, "float_power": operator.pow, "square": lambda x: x**2, "reciprocal": lambda x: 1.0 / x,
     "negative": operator.neg, "positive": operator.pos, "conjugate": operator.pos, "absolute": abs, "fabs": abs,
-    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "equal": operator.eq, "not_equal": operator.ne,
     "logical_and": record_binary(ca.OP_AND), "logical_or": record_binary(ca.OP_OR), "logical_xor": lambda x, y: (x != 0) ^ (y != 0),
     "logical_not": operator.invert, "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
     "maximum": _fmax, "minimum": _fmin, "fmax": _fmax, "fmin": _fmin,

@@ -10,7 +10,7 @@ import numpy as np
 
 from holonome.tracing.scalar_rules import SCALAR_RULES, real_or
 from holonome.tracing.session import refuse
-from holonome.tracing.values import SEQUENCES, as_array, check_dtype, has_traced, has_traced_array, is_real, lift, lower, numpy_answers, plain, unwrap
+from holonome.tracing.values import SEQUENCES, as_array, check_dtype, has_traced, has_traced_array, is_real, lift, lower, plain, unwrap
 
 _SAFE_ON_FLOATS = frozenset({"add", "subtract", "multiply", "negative", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _IDENTITIES = {"add": 0.0, "multiply": 1.0, "logical_and": True, "logical_or": False}
@@ -32,7 +32,8 @@ _UFUNC_RULES = {getattr(np, name): rule for name, rule in SCALAR_RULES.items()}
 _ELEMENTWISE = {ufunc: _elementwise(ufunc, rule) for ufunc, rule in _UFUNC_RULES.items()}
 
 
-def _apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Any]) -> Any:
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Any]) -> Any:
+    """Call a ufunc, or a method of it, whose arguments may be traced."""
     if not has_traced(inputs) and method != "at" and not has_traced_array(options.get("out")):
         result = getattr(ufunc, method)(*lower(inputs), **{name: lower(value) for name, value in options.items()})
         return result if options.get("out") else lift(result)
@@ -111,6 +112,3 @@ def _reduce(elementwise: Any, array: np.ndarray, axis: Any = 0, dtype: Any = Non
         return result
     out[0][...] = result
     return out[0]
-
-
-numpy_answers.ufunc = _apply_ufunc

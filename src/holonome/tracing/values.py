@@ -1,7 +1,6 @@
 """`Traced` and `TracedArray`, which record what is done to them, and the way from and to ordinary numbers and arrays.
 
-What NumPy's functions do to these values is not said here: `ufuncs` and `array_functions`, which build on this module, put their answers into
-`numpy_answers`.
+What NumPy's functions do to these values is not said here: `array_functions`, which builds on this module, puts the answers into `numpy_answers`.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def record_binary(op: int) -> Callable[[Any, Any], Traced]:
 
 
 def _operator(op: int, name: str, reflected: bool = False) -> Callable[[Traced, Any], Any]:
-    function, record = getattr(operator, name), record_binary(op)
+    function = getattr(operator, name)
 
     def method(self: Traced, other: Any) -> Any:
         if isinstance(other, (list, tuple)):
@@ -72,7 +71,7 @@ def _operator(op: int, name: str, reflected: bool = False) -> Callable[[Traced, 
             return function(array, self) if reflected else function(self, array)
         if not is_real(other):
             return NotImplemented
-        return record(other, self) if reflected else record(self, other)
+        return Traced(binary(op, sx(other), self.sx) if reflected else binary(op, self.sx, sx(other)))
 
     return method
 

@@ -1,0 +1,157 @@
+"""BDF and the implicit formulations: orders, published counts, Andrews' mechanism, drift, dense output and events; against closed forms and references."""
+
+import numpy as np
+import pytest
+
+import holonome as hn
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import OK
+from holonome.formulations.implicit import ImplicitKernels
+from holonome.formulations.underlying_ode import kernels
+
+FORMULATIONS = {"index3": hn.Index3(), "index2": hn.Index2(), "ggl": hn.GGL(), "index1": hn.Index1(), "baumgarte": hn.Baumgarte(5.0)}
+STEPS = {1: (400, 800), 2: (200, 400), 3: (160, 320), 4: (120, 240), 5: (100, 200), 6: (80, 160)}
+
+
+@pytest.mark.parametrize("order", STEPS)
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_order_at_constant_step(name, order):
+    """Order k for q, v and λ in every formulation, the start being exact."""
+    mechanism = hn.mechanisms.pendulum(theta0=1.0)
+    errors = []
+    for count in STEPS[order]:
+        method = hn.Method(FORMULATIONS[name], hn.BDF(max_order=min(order, 6), step=1.0 / count, order=order, newton_tolerance=1e-10))
+        sol = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=method, rtol=1e-4, atol=1e-4)
+        assert sol.success, sol.message
+        assert sol.t.size == count + 1
+        late = sol.t > 0.3
+        exact = mechanism.exact(sol.t)
+        errors.append([np.max(np.abs(found - wanted)[:, late]) for found, wanted in zip((sol.q, sol.v, sol.lam), exact, strict=True)])
+    orders = np.log2(np.array(errors[0]) / np.array(errors[1]))
+    assert np.all(orders > order - 0.3), (orders, errors)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("mechanism", ["stiff_spring", "slider_crank_unequal", "andrews", "four_bar"])
+def test_newton_matrix_is_the_derivative_of_the_residual(name, mechanism):
+    """Against differences; and the emitted elimination solves with it."""
+    system, formulation, random = hn.mechanisms.get(mechanism).system, FORMULATIONS[name], np.random.default_rng(0)
+    compiled, context = ImplicitKernels(system, f"test {name}", formulation.residual), kernels(system).context(system)
+    size, residual = compiled.size, compiled.residual
+    start = hn.mechanisms.get(mechanism)
+    Y = np.concatenate([start.q0, start.v0 + 0.1 * random.normal(size=system.n), random.normal(size=size - 2 * system.n)])
+    y, cj = np.concatenate([Y, random.normal(size=size)]), 50.0
+
+    def F(y):
+        out = np.zeros(size + 1)
+        assert run_kernel(compiled.F, 0.2, y, np.zeros(1), context, out) == OK
+        return out[:size]
+
+    differences = np.zeros((size, size))
+    for j in range(size):
+        step = np.zeros(2 * size)
+        step[j], step[size + j] = 1e-6, cj * 1e-6
+        differences[:, j] = (F(y + step) - F(y - step)) / 2e-6
+    scaled, factors = np.zeros(size**2 + 1), np.zeros(compiled.factor_count + 1)
+    run_kernel(compiled.matrix, 0.2, y, np.array([cj]), context, scaled)
+    matrix = (cj**-residual.row_powers)[:, None] * scaled[:-1].reshape(size, size) * cj**-residual.column_powers
+    np.testing.assert_allclose(matrix, differences, atol=1e-6 * np.max(np.abs(differences)))
+    assert run_kernel(compiled.factors, 0.2, y, np.array([cj]), context, factors) == OK
+    right, x = random.normal(size=size), np.zeros(size + 1)
+    run_kernel(compiled.solution, 0.0, right, factors, context, x)
+    expected = np.linalg.solve(matrix, right)
+    np.testing.assert_allclose(x[:size], expected, rtol=1e-5, atol=1e-8 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("name", ["index3", "index2"])
+def test_condition_of_the_scaled_matrix_does_not_grow(name):
+    system, mechanism = hn.mechanisms.get("slider_crank_unequal").system, hn.mechanisms.get("slider_crank_unequal")
+    compiled, context = ImplicitKernels(system, f"condition {name}", FORMULATIONS[name].residual), kernels(system).context(system)
+    y = np.zeros(2 * compiled.size)
+    y[:6] = mechanism.q0
+    conditions = []
+    for cj in (1e2, 1e4, 1e6, 1e8):
+        out = np.zeros(compiled.size**2 + 1)
+        run_kernel(compiled.matrix, 0.0, y, np.array([cj]), context, out)
+        conditions.append(np.linalg.cond(out[:-1].reshape(compiled.size, -1)))
+    assert max(conditions) < 3 * min(conditions) < 1e4
+
+
+@pytest.mark.parametrize(("tolerance", "counts"), [(1e-3, (90, 307, 55, 10)), (1e-4, (841, 2561, 355, 82))])
+def test_counts_of_ggl_on_the_stiff_spring(tolerance, counts):
+    """Steps, evaluations, Jacobians and failures as a re-implementation of DASSL has them (Yen & Petzold, Table 5.2: 109/383/56/13 and 822/2534/337/78)."""
+    mechanism = hn.mechanisms.stiff_spring(eps=1e-4)
+    method = hn.Method(hn.GGL(error_test="q", newton_test="all"), hn.BDF(max_order=2, newton_tolerance=0.33))
+    sol = hn.solve(mechanism.system, (0, 0.05), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
+    assert sol.newton_failures == 0
+    assert sol.steps == pytest.approx(counts[0], rel=0.15)
+    assert sol.nfev == pytest.approx(counts[1], rel=0.15)
+    assert sol.error_failures == pytest.approx(counts[3], abs=2 + 0.1 * counts[3])
+
+
+@pytest.mark.parametrize("method", ["ggl", "index2"])
+def test_andrews_without_tolerances_for_multipliers(method):
+    mechanism = hn.mechanisms.andrews()
+    reference = np.concatenate([mechanism.reference.q, mechanism.reference.v])
+    errors = []
+    tolerances = 10.0 ** -np.arange(4.0, 9.5)
+    for tolerance in tolerances:
+        sol = hn.solve(mechanism.system, (0, 0.03), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
+        assert sol.success, sol.message
+        errors.append(np.max(np.abs(sol.y[:, -1] - reference) / (1 + np.abs(reference))))
+    assert np.polyfit(np.log(tolerances), np.log(errors), 1)[0] > 0.75
+    assert errors[-1] < 1e-4
+
+
+@pytest.mark.parametrize("method", ["ggl", "ggl*", "index2", "index3", "index1", "baumgarte"])
+def test_dense_output_t_eval_and_events(method):
+    mechanism = hn.mechanisms.pendulum(theta0=1.0)
+    times = np.linspace(0, 3, 50)
+    options = {"method": method, "rtol": 1e-7, "atol": 1e-8}
+    sol = hn.solve(mechanism.system, (0, 3), mechanism.q0, mechanism.v0, dense_output=True, **options)
+    only = hn.solve(mechanism.system, (0, 3), mechanism.q0, mechanism.v0, t_eval=times, events=hn.Event(lambda q: q[0]), **options)
+    q, v = sol.sol(times)
+    exact = mechanism.exact(times)
+    error = 5e-3 if method == "index3" else 2e-4
+    assert np.max(np.abs(q - exact[0])) < error
+    np.testing.assert_allclose(only.t, times)
+    assert np.max(np.abs(only.q - q)) < 1e-6
+    inside = slice(1, -1)
+    assert np.max(np.abs(q[0] ** 2 + q[1] ** 2 - 1)[inside]) < 1e-10
+    assert np.max(np.abs(q[0] * v[0] + q[1] * v[1])[inside]) < 1e-10
+    quarter = hn.solve(mechanism.system, (0, 3), mechanism.q0, mechanism.v0, rtol=1e-11, atol=1e-12, events=hn.Event(lambda q: q[0])).t_events[0]
+    assert only.t_events[0].size == quarter.size
+    np.testing.assert_allclose(only.t_events[0], quarter, atol=error)
+
+
+@pytest.mark.parametrize("eps", [1e-4, 1e-6, 1e-8])
+def test_smooth_motion_needs_no_more_steps_as_the_spring_stiffens(eps):
+    mechanism = hn.mechanisms.stiff_spring(eps=eps)
+    sol = hn.solve(mechanism.system, (0, 0.05), mechanism.q0, mechanism.v0, motion="smooth", rtol=1e-3, atol=1e-3)
+    assert sol.success
+    assert sol.steps <= 150
+    assert "energy" in sol.message
+
+
+def test_backward_in_time_and_history():
+    mechanism = hn.mechanisms.double_pendulum()
+    there = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method="ggl", rtol=1e-9, atol=1e-10)
+    back = hn.solve(mechanism.system, (1, 0), there.q[:, -1], there.v[:, -1], method="ggl", rtol=1e-9, atol=1e-10, repair=True)
+    np.testing.assert_allclose(back.q[:, -1], mechanism.q0, atol=1e-6)
+    assert set(np.unique(there.history.order)) <= {1, 2, 3, 4, 5}
+    assert there.history.order.max() == 5
+    assert there.steps == there.history.h.size
+    assert "Jacobians" in str(there)
+
+
+def test_what_does_not_go_together_is_refused():
+    with pytest.raises(TypeError, match="BDF"):
+        hn.Method(hn.GGL(), hn.RungeKutta("dopri5"))
+    with pytest.raises(TypeError, match="RungeKutta"):
+        hn.Method(hn.UnderlyingODE(), hn.BDF())
+    with pytest.raises(ValueError, match="max_order"):
+        hn.BDF(max_order=7)
+    with pytest.raises(ValueError, match="motion"):
+        hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], motion="slow")
+    with pytest.raises(ValueError, match="method"):
+        hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], motion="smooth", method="ggl")
