@@ -66,7 +66,7 @@ _REGISTRY = {
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
-    "ggl*": Entry(Method(GGL(newton_test="qv"), BDF(newton_tolerance=0.33)), "the same as in Yen & Petzold: DASSL's convergence test, on positions and velocities only", f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
+    "ggl*": Entry(Method(GGL(newton_test="qv"), BDF.dassl()), "the same as in Yen & Petzold: DASSL's convergence test, on positions and velocities only", f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
     "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
     "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),
     "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),

@@ -70,6 +70,7 @@ class Explicit:
 
         memory = _shared(self.system, ("memory", self.tableau, events), build)
         constrained = self.system.m > 0
+        memory[run.ON_MANIFOLD] = 1.0
         memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = self.project and constrained, constrained, self.constant
         return memory
 
@@ -123,7 +124,8 @@ class Implicit:
             return header | own_header | addresses, at, own
 
         memory = _shared(self.system, ("memory", self.formulation, events), build)
-        memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE], memory[bdf.MAX_ITERATIONS] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance, 4
+        memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
+        memory[bdf.MAX_ITERATIONS], memory[bdf.RATE_FLOOR] = 10 if self.constant else 4, self.integrator.rate_floor
         memory[bdf.CONSTANT_STEP] = self.constant
         return memory
 

@@ -19,7 +19,7 @@ COUNTS = 40
 
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
- T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS) = range(26)
+ T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD) = range(27)
 HEADER = 80
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
@@ -169,7 +169,7 @@ def record(memory, context, counts, points, t_eval):
         if counts[POINTS] == points.shape[0]:
             return FULL
         time = t_eval[counts[NEXT_EVAL]]
-        if time == t:
+        if time == t and memory[ON_MANIFOLD] > 0.0:
             store(points, counts[POINTS], t, y, size)
         else:
             state = part(memory, Y_EVENT)

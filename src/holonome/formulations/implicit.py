@@ -14,7 +14,7 @@ Kernels, with y = (Y, Y′):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,8 +38,8 @@ class Residual:
         Symbols of the unknowns, beginning with q, v, λ, and of their derivatives.
     F
         Residual; row i is paired with unknown i for elimination.
-    differential
-        Number of unknowns eliminated first.
+    groups
+        The unknowns in groups, by number, that are eliminated one after the other, so that each pivot is safe.
     error_tested, newton_tested
         Which unknowns the error test and the convergence test of Newton's method see.
     row_powers, column_powers
@@ -49,7 +49,7 @@ class Residual:
     Y: ca.SX
     dY: ca.SX
     F: ca.SX
-    differential: int
+    groups: tuple[range, ...]
     error_tested: np.ndarray
     newton_tested: np.ndarray
     row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -74,15 +74,14 @@ def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
 
 
 class _Elimination:
-    """Sparse LU without pivoting of a matrix of symbols; the order is chosen for little fill, ``first`` unknowns before the others."""
+    """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen for little fill."""
 
-    def __init__(self, J: ca.SX, first: int) -> None:
+    def __init__(self, J: ca.SX, groups: Sequence[range]) -> None:
         size = J.size1()
         rows: list[dict[int, ca.SX]] = [{} for _ in range(size)]
         for row, column, value in zip(J.sparsity().row(), _columns(J), J.nonzeros(), strict=True):
             rows[row][column] = value
-        self.order = _order([set(row) for row in rows], first)
-        self.lower: list[tuple[int, int]] = []
+        self.order = _order([set(row) for row in rows], groups)
         self.values: list[ca.SX] = []
         self.margin = ca.SX(np.inf)
         columns: list[set[int]] = [set() for _ in range(size)]
@@ -133,13 +132,13 @@ def _columns(J: ca.SX) -> list[int]:
     return [column for column, count in enumerate(np.diff(J.sparsity().colind())) for _ in range(count)]
 
 
-def _order(rows: list[set[int]], first: int) -> list[int]:
-    """Least fill by Markowitz's count on the pattern, the first unknowns before the others."""
+def _order(rows: list[set[int]], groups: Sequence[range]) -> list[int]:
+    """Least fill by Markowitz's count on the pattern, one group of unknowns after the other."""
     size = len(rows)
     pattern = [set(row) for row in rows]
     columns: list[set[int]] = [{i for i in range(size) if j in pattern[i]} for j in range(size)]
     order: list[int] = []
-    for group in (range(first), range(first, size)):
+    for group in groups:
         left = set(group)
         while left:
             k = min(left, key=lambda i: ((len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2, i))
@@ -175,7 +174,7 @@ class ImplicitKernels:
     @cached_property
     def _elimination(self) -> _Elimination | None:
         try:
-            return _Elimination(self._matrix, self.residual.differential)
+            return _Elimination(self._matrix, self.residual.groups)
         except ArithmeticError:
             return None
 

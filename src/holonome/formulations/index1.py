@@ -40,7 +40,8 @@ class Index1:
         level = at(model, model.gamma, y) + 2 * self.alpha * at(model, model.w, y) + self.beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
         size = Y.numel()
-        return Residual(Y, dY, F, 2 * n, tested(self.error_test, n, size), tested("qv", n, size), np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
+        groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
+        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
 
 
 def Baumgarte(alpha: float = 10.0, beta: float | None = None, error_test: str = "qv") -> Index1:

@@ -34,7 +34,7 @@ MOST = 6
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, START_ERROR) = range(64, 73)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR) = range(64, 73)
 _XRATE = 0.25
 
 
@@ -51,7 +51,11 @@ class BDF:
     order
         Constant order, with a constant step, for order studies.
     newton_tolerance
-        Bound for the estimated error of Newton's method, in units of the tolerance.  DASSL uses 0.33; the errors that this leaves hide in the higher differences and keep the order low.
+        Bound for the estimated error of Newton's method, in units of the tolerance.
+    rate_floor
+        Lower bound of the factor by which a change of Newton's method is multiplied to estimate its error.
+
+    DASSL has 0.33 and 0 for the last two (``BDF.dassl()``): errors that it leaves hide in the higher differences, keep the order low and cost a third more steps.
 
     References
     ----------
@@ -62,6 +66,12 @@ class BDF:
     step: float | None = None
     order: int | None = None
     newton_tolerance: float = 0.01
+    rate_floor: float = 0.1
+
+    @classmethod
+    def dassl(cls, max_order: int = 5) -> BDF:
+        """With the convergence test of DASSL, as in the papers."""
+        return cls(max_order, newton_tolerance=0.33, rate_floor=0.0)
 
     def __post_init__(self) -> None:
         most = 6 if self.step is not None else 5
@@ -82,6 +92,7 @@ class Parts(NamedTuple):
     matrix_kernel: int
     factor_count: int
     newton_tolerance: float
+    rate_floor: float
     error_count: float
     newton_count: float
     rtol: float
@@ -116,7 +127,7 @@ def _parts(memory):
         error_count += error_mask[i]
         newton_count += newton_mask[i]
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]), int(memory[MATRIX_KERNEL]),
-                 int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], error_count, newton_count, memory[run.RTOL], part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
+                 int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL], part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
                  part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, WEIGHTS), part(memory, E), part(memory, DELTA),
                  part(memory, SCRATCH), part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
                  part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
