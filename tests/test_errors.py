@@ -421,3 +421,16 @@ def test_constraint_that_cannot_be_met_further_on():
     assert sol.t[-1] <= 0.5
     assert np.max(np.abs(sol.g)) < 1e-12
     assert len(sol.message) > 20
+
+
+@pytest.mark.parametrize("mass", [-np.eye(2), np.diag([1.0, -1.0])])
+def test_negative_mass_is_refused(mass):
+    with pytest.raises(hn.SingularSystem, match="mass: negative"):
+        solve(pendulum(mass=mass), q0=[0.8, -0.6])
+    with pytest.raises(hn.SingularSystem, match="mass: negative"):
+        solve(hn.System(mass, DOWN), q0=[0.8, -0.6])
+
+
+def test_words_for_velocity_constraints():
+    with pytest.raises(hn.InconsistentStart, match="velocity constraints: roll = 1"):
+        solve(hn.System(UNIT, DOWN, velocity_constraint=lambda v: v[0], constraint_names=["roll"]), v0=[1.0, 0.0])

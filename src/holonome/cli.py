@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from holonome import __version__, mechanisms
 from holonome.mechanisms.andrews import PUBLISHED
 from holonome.mechanisms.mechanism import Mechanism
 from holonome.method import methods
-from holonome.result import Solution
+from holonome.result import Solution, count
 from holonome.solve import solve
 from holonome.warmup import ensure_compiled
 
@@ -37,7 +37,22 @@ DATA = (".csv", ".npz", ".nc")
 _COMPILING = "compiling the engine, once for this machine (about 20 s)"
 
 
-class _Commands(TyperGroup):
+class _PlainFlags:
+    """Help in which a flag takes no value; typer would write <bool> behind it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Commands(_PlainFlags, TyperGroup):
     """Commands whose errors are one sentence on stderr."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -79,7 +94,7 @@ def common(version: Annotated[bool, typer.Option("--version", callback=_show_ver
     """
 
 
-@app.command("mechanisms")
+@app.command("mechanisms", cls=_Command)
 def list_mechanisms() -> None:
     """List the built-in mechanisms."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
@@ -100,7 +115,7 @@ def list_mechanisms() -> None:
     out.print("\nn coordinates, m constraints.  Run one: [bold]holonome run pendulum --out pendulum.png[/]")
 
 
-@app.command("methods")
+@app.command("methods", cls=_Command)
 def list_methods() -> None:
     """List the methods and where they come from."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
@@ -116,7 +131,7 @@ _WITH = "Build the mechanism with this argument, e.g. --with links=20; may be re
 _OUT = "Write a picture (.png, .svg, .pdf) or data (.csv, .npz, .nc); a folder gets a picture and a table; may be repeated."
 
 
-@app.command()
+@app.command(cls=_Command)
 def run(mechanism: Annotated[str, typer.Argument(help="Name of a mechanism, see: holonome mechanisms")],
         method: Annotated[str, typer.Option(help="Name of a method, see: holonome methods")] = "auto",
         rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-6,
@@ -132,6 +147,7 @@ def run(mechanism: Annotated[str, typer.Argument(help="Name of a mechanism, see:
     """Simulate a mechanism, print what happened and write files."""
     chosen = _build(mechanism, _assignments("--with", arguments), _assignments("--set", changes))
     files = _targets(out or [], chosen.name)
+    created = _create_folders(files)
     t_span = (chosen.t_span[0], chosen.t_span[1] if until is None else until)
     _compile_engine()
     done = _simulate(chosen, t_span, method=method, rtol=rtol, atol=atol, step=step, projection=False if no_projection else None, repair=repair)
@@ -140,12 +156,12 @@ def run(mechanism: Annotated[str, typer.Argument(help="Name of a mechanism, see:
     if as_json:
         print(json.dumps(_as_dict(done, files), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print_summary(_out(), _short(chosen.title), [*_rows(done), *(("written", str(file)) for file in files)])
+        _print_summary(_out(), _short(chosen.title), [*_rows(done), *(("written", _told(file, created)) for file in files)])
     if not done.solution.success:
         _fail(done.solution.message, 1)
 
 
-@app.command()
+@app.command(cls=_Command)
 def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the picture.")] = Path()) -> None:
     """See it work: Andrews' squeezing mechanism, and what a pendulum does without projection."""
     if out.exists() and not out.is_dir():
@@ -163,14 +179,14 @@ def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put 
     console.print()
     lengths = [float(np.max(np.abs(np.hypot(*done.solution.q) - 1))) for done in (held, loose)]
     _print_summary(console, "A pendulum with a rod of 1 m, for 100 s: what projection is good for", [
-        ("with projection", f"{_constraints(held.solution)}; the rod changes by {_length(lengths[0])}"),
-        ("without", f"{_constraints(loose.solution)}; the rod changes by {_length(lengths[1])}"),
+        ("with projection", f"{held.solution.drift_in_words}; the rod changes by {_length(lengths[0])}"),
+        ("without", f"{loose.solution.drift_in_words}; the rod changes by {_length(lengths[1])}"),
         ("speed", f"{_duration(held.seconds)} of computing with projection, {_duration(loose.seconds)} without")])
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "holonome-demo.png"
+    picture = out.resolve() / "holonome-demo.png"
+    created = _create_folders([picture])
     plot_demo(andrews, squeezer.solution, held.solution, loose.solution, picture)
     console.print()
-    _print_summary(console, "", [("picture", str(picture.resolve())), ("next", "holonome mechanisms, holonome run four_bar --out four_bar.png")])
+    _print_summary(console, "", [("picture", _told(picture, created)), ("next", "holonome mechanisms, holonome run four_bar --out four_bar.png")])
 
 
 def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:
@@ -261,14 +277,24 @@ def _targets(paths: list[Path], name: str) -> list[Path]:
     files = []
     for path in paths:
         if path.is_dir() or not path.suffix:
-            path.mkdir(parents=True, exist_ok=True)
             files += [path / f"{name}.png", path / f"{name}.csv"]
         elif path.suffix in PICTURES + DATA:
-            path.parent.mkdir(parents=True, exist_ok=True)
             files.append(path)
         else:
             raise ValueError(f"--out: {str(path)!r} ends in {path.suffix!r}; use {', '.join(PICTURES + DATA)} or a folder")
     return files
+
+
+def _create_folders(files: list[Path]) -> set[Path]:
+    """Make the folders that the files need, and say which were not there."""
+    created = {file.parent for file in files if not file.parent.is_dir()}
+    for folder in created:
+        folder.mkdir(parents=True, exist_ok=True)
+    return created
+
+
+def _told(file: Path, created: set[Path]) -> str:
+    return f"{file} (in a new folder)" if file.parent in created else str(file)
 
 
 def _write(file: Path, done: _Done) -> None:
@@ -299,24 +325,19 @@ def _energy(solution: Solution) -> tuple[float, float] | None:
     return None if energy is None or not energy.size else (float(energy[0]), float(np.max(np.abs(energy - energy[0]))))
 
 
-def _constraints(solution: Solution) -> str:
-    position, velocity = solution.drift
-    return f"|g| ≤ {position:.1e}, |Gv| ≤ {velocity:.1e}"
-
-
 def _rows(done: _Done) -> list[tuple[str, str]]:
     """What there is to say about a run, as (heading, text)."""
     solution, system = done.solution, done.solution.system
     speed = f"{_duration(done.seconds)} of computing"
     if done.first > 2 * done.seconds:
         speed += f" (second run; first {_duration(done.first)}, with loading)"
-    rows = [("system", f"{_count(system.n, 'coordinate')}, {_count(system.m, 'constraint')}"),
-            ("time", f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {solution.t.size} points" if solution.t.size else "no points"),
+    rows = [("system", f"{count(system.n, 'coordinate')}, {count(system.m, 'constraint')}"),
+            ("time", f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {count(solution.t.size, 'point')}" if solution.t.size else "no points"),
             ("method", f"{solution.method}, rtol {solution.rtol:g}"),
-            ("steps", f"{solution.steps}, {solution.rejections} rejected, {solution.nfev} evaluations"),
+            ("steps", f"{solution.steps}, {solution.rejections} rejected, {count(solution.nfev, 'evaluation')}"),
             ("speed", speed)]
     if system.m:
-        rows.append(("constraints", f"hold to {_constraints(solution)}"))
+        rows.append(("constraints", f"hold to {solution.drift_in_words}"))
     energy, error = _energy(solution), _error(done)
     if energy:
         rows.append(("energy", f"{energy[0]:.6g}, changes by at most {energy[1]:.1e}"))
@@ -359,10 +380,6 @@ def _without_nan(value: Any) -> Any:
 def _short(title: str) -> str:
     """A title without what it says in parentheses, which its source says again."""
     return title.partition(" (")[0]
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def _duration(seconds: float) -> str:

@@ -318,7 +318,8 @@ def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -
     if moved_v > SMALL * max(np.max(np.abs(v)), np.max(np.abs(v0))):
         at = point(q, v0)
         worst = int(np.argmax(np.abs(at["w"])))
-        raise InconsistentStart(f"v0 violates the differentiated constraints: d/dt {names[worst]} = {at['w'][worst]:.3g}; the nearest velocity is {moved_v:.3g} away ({remedy})")
+        what = f"the differentiated constraints: d/dt {names[worst]}" if worst < point.compiled.position_rows else f"the velocity constraints: {names[worst]}"
+        raise InconsistentStart(f"v0 violates {what} = {at['w'][worst]:.3g}; the nearest velocity is {moved_v:.3g} away ({remedy})")
 
 
 def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -327,6 +328,7 @@ def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
     pieces = point(q, v)
     if run_kernel(dense_derivative.address, point.t, y, y, point.context, rate) != OK or not np.all(np.isfinite(rate[:-1])):
         _explain_singular(system, pieces, point.t)
+    _refuse_negative_mass(system, pieces, point.t)
     run_kernel(dense_multipliers.address, point.t, y, y, point.context, lam)
     a = rate[system.n: -1]
     left = np.abs(pieces["C"] @ a + pieces["gamma"])
@@ -338,11 +340,27 @@ def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
     return a, lam[:-1]
 
 
+def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
+    """Columns that span the motions which the constraints allow."""
+    C = pieces["C"]
+    return np.linalg.svd(C)[2][np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0:].T
+
+
+def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
+    null = _free_motions(pieces)
+    if not null.shape[1]:
+        return
+    values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
+    if values[0] < -1e-10 * np.max(np.abs(values)):
+        direction = null @ vectors[:, 0]
+        names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
+        raise SingularSystem(f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving {', '.join(names[:5])} has kinetic energy below zero. Look at its signs")
+
+
 def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
     """Name the motion that neither mass nor constraint determines."""
-    M, C = pieces["M"], pieces["C"]
-    null = np.linalg.svd(C)[2][np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0:].T
-    reduced = null.T @ M @ null
+    null = _free_motions(pieces)
+    reduced = null.T @ pieces["M"] @ null
     direction = null @ np.linalg.svd(reduced)[2][-1]
     names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
     raise SingularSystem(f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can move without any inertia. "

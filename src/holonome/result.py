@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from holonome.engine.run import CAUSES
 from holonome.formulations.underlying_ode import dense_multipliers, kernels, over_points
 from holonome.initial import Start
 from holonome.system import System
+
+if TYPE_CHECKING:
+    from holonome.plot import Axes, Drawing
+
+_EVENTS_SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +53,7 @@ class History:
         return [CAUSES[int(code)] for code in self.rejected[:, 3]]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Solution:
     """Result of :func:`holonome.solve`.
 
@@ -75,7 +81,7 @@ class Solution:
     system: System
     method: str
     t: np.ndarray
-    states: np.ndarray = field(repr=False)
+    states: np.ndarray
     status: int
     message: str
     nfev: int
@@ -85,10 +91,10 @@ class Solution:
     rtol: float
     atol: Any
     start: Start | None = None
-    history: History | None = field(default=None, repr=False)
-    sol: Callable | None = field(default=None, repr=False)
+    history: History | None = None
+    sol: Callable | None = None
     t_events: list[np.ndarray] | None = None
-    event_states: list[np.ndarray] | None = field(default=None, repr=False)
+    event_states: list[np.ndarray] | None = None
     dense_calls: int = 0
     lowest_rank: int = 0
     njev: int = 0
@@ -167,34 +173,75 @@ class Solution:
         """Largest |g| and |G v| over all points."""
         return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
 
+    @property
+    def drift_in_words(self) -> str:
+        """The drift of the constraints that there are, as in "|g| ≤ 2.2e-16, |Gv| ≤ 1.3e-15"."""
+        position, velocity = self.drift
+        return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
+
+    def __repr__(self) -> str:
+        return f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, success={self.success})"
+
     def __str__(self) -> str:
         system = self.system
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
-                 f"  {system.name}: {system.n} coordinates, {system.m} constraint{'s' if system.m != 1 else ''}; {span}, {self.t.size} points",
-                 f"  method {self.method}, rtol {self.rtol:g}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations"]
+                 f"  {system.name}: {count(system.n, 'coordinate')}, {count(system.m, 'constraint')}; {span}, {count(self.t.size, 'point')}",
+                 f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} rejected), {count(self.nfev, 'evaluation')}"]
         if self.njev:
             lines.append(f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, {self.newton_failures} of Newton's method")
         if system.m and self.t.size:
-            position, velocity = self.drift
-            lines.append(f"  constraints hold to |g| ≤ {position:.1e}, |Gv| ≤ {velocity:.1e}")
+            lines.append(f"  constraints hold to {self.drift_in_words}")
         if self.energy is not None and self.t.size:
             change = float(np.max(np.abs(self.energy - self.energy[0])))
             lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")
+        lines += self._events_in_words()
         if self.dense_calls:
-            lines.append(f"  {self.dense_calls} evaluations by the pivoted kernel (lowest rank {self.lowest_rank} of {system.m} rows)")
+            trouble = f"constraints of rank {self.lowest_rank}: redundant rows or a singular position, handled" if self.lowest_rank < system.m \
+                else "nearly dependent constraints or masses, handled with pivoting"
+            lines.append(f"  {trouble} ({count(self.dense_calls, 'evaluation')})")
         return "\n".join(lines)
 
-    def plot(self, **options):
-        """Motion, energy and drift in one figure; returns the matplotlib axes."""
+    def _events_in_words(self) -> list[str]:
+        lines = []
+        for i, times in enumerate(self.t_events or []):
+            shown = [f"{t:.6g}" for t in times[:_EVENTS_SHOWN]] + ["…"] * (len(times) > _EVENTS_SHOWN)
+            lines.append(f"  events[{i}]: {len(times) or 'none'} found" + (f", t = {', '.join(shown)}" if shown else ""))
+        return lines
+
+    def plot(self, axes: Sequence[Axes] | None = None, file: str | Path | None = None, drawing: Drawing | None = None) -> Sequence[Axes]:
+        """Three panels: the motion, the positions and the drift; without a drawing the positions, the velocities and the drift.
+
+        Parameters
+        ----------
+        axes : three matplotlib axes, optional
+            Where to draw; None makes a figure.
+        file : str or Path, optional
+            Where to save the picture; the ending says how (.png, .svg, .pdf).
+        drawing : Drawing, optional
+            How to draw the mechanism. The built-in ones have theirs in ``mechanism.drawing``.
+
+        Returns
+        -------
+        sequence of three matplotlib axes
+
+        Examples
+        --------
+        A mechanism of one's own is drawn from its points, whose coordinates are functions of q and p, and from what connects them:
+
+        >>> import numpy as np, holonome as hn
+        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q, p: q @ q - p.length**2, parameters={"length": 1.0}, names=["x", "y"])
+        >>> drawing = hn.mechanisms.Drawing(points=lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
+        ...                                 links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
+        >>> axes = hn.solve(rod, (0, 1), [1, 0]).plot(drawing=drawing)
+        """
         from holonome.plot import plot_solution
 
-        return plot_solution(self, **options)
+        return plot_solution(self, axes, file, drawing)
 
     def to_xarray(self):
         """The result as an xarray.Dataset with named coordinates."""
-        import xarray
-
+        xarray = _optional("xarray")
         names, rows = self.system.names, self.system.constraint_names
         data: dict[str, Any] = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
         if self.energy is not None:
@@ -205,8 +252,7 @@ class Solution:
 
     def to_pandas(self):
         """Positions and velocities as a pandas.DataFrame with time as its index."""
-        import pandas
-
+        pandas = _optional("pandas")
         names = self.system.names
         return pandas.DataFrame(self.y.T, index=pandas.Index(self.t, name="t"), columns=names + [f"{name}'" for name in names])
 
@@ -225,3 +271,18 @@ class Solution:
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def _optional(package: str) -> Any:
+    """A package that only some users have."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ModuleNotFoundError(f"{package} is not installed: pip install 'holonome[{package}]'", name=package) from error

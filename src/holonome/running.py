@@ -19,6 +19,7 @@ from holonome.integrators import bdf
 from holonome.interruption import Interruption
 from holonome.result import History, Solution
 from holonome.stepping import Explicit, Implicit
+from holonome.switches import switching_times
 
 _FIRST_ROWS, _MOST_ROWS = 512, 65_536
 _SECONDS_PER_CALL = 0.1
@@ -36,7 +37,12 @@ class Run:
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, dense: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""
         n = self.system.n
+        stops = switching_times(self.system, self.t0, self.t1)
         memory = self.memory = self.stepper.memory(len(events))
+        if stops.size:
+            margin = 4 * np.spacing(max(abs(self.t0), abs(self.t1))) * (1 if self.t1 > self.t0 else -1)
+            memory = self.memory = np.concatenate([memory, np.column_stack([stops - margin, stops + margin]).ravel()])
+            memory[run.SWITCHES] = memory.size - 2 * stops.size
         memory[run.T] = memory[run.T_START] = memory[run.T_OLD] = self.t0
         memory[run.T_END], memory[run.RTOL], memory[run.H_MAX] = self.t1, self.rtol, max_step
         if first_step is not None:
@@ -49,6 +55,7 @@ class Run:
         self.t_eval = _NO_TIMES if t_eval is None else t_eval
         counts = self.counts = np.zeros(run.COUNTS, np.int64)
         counts[run.MAX_STEPS], counts[run.WAY], counts[run.EVENTS], counts[run.KEEP_STEPS] = max_steps, 1 if self.t1 > self.t0 else -1, len(events), keep
+        counts[run.SWITCHING_TIMES] = stops.size
         counts[run.KEEP_POINTS] = keep_points = keep and t_eval is None
         if t_eval is not None:
             counts[run.EVALS] = t_eval.size
@@ -102,7 +109,8 @@ class Run:
             if code != OK:
                 return code
         self.counts[run.BUDGET] = self.budget
-        return self.stepper.advance(self.memory, self.context, self.counts, self.points, self.step_rows, self.rejection_rows, self.found, self.t_eval)
+        code = self.stepper.advance(self.memory, self.context, self.counts, self.points, self.step_rows, self.rejection_rows, self.found, self.t_eval)
+        return run.STOPPED if code == run.USER_FUNCTION_FAILED and Interruption.requested else code
 
     def steps(self) -> np.ndarray:
         """Rows of the history."""
@@ -182,8 +190,11 @@ class Run:
             case run.USER_FUNCTION_FAILED:
                 return f"stopped at t = {t:.6g}: {self._user_failure(t, q, v)}"
             case run.TOO_MANY_STEPS:
-                return (f"stopped at t = {t:.6g} after max_steps = {self.counts[run.MAX_STEPS]} steps; the last had size {self.memory[run.H]:.1e}. "
-                        "Raise max_steps or loosen rtol; if the steps are far smaller than the motion asks for, the system is stiff")
+                done = abs(t - self.t0) / abs(self.t1 - self.t0)
+                advice = ("Raise max_steps or loosen rtol" if done > 0.1 else
+                          "Hardly any progress: a force that jumps with q or v near here (dry friction at rest? then smooth it, v/sqrt(v² + ε²), or stop with an event), "
+                          "random numbers in a force, or a very stiff system (then try method='ggl')")
+                return f"stopped at t = {t:.6g} after max_steps = {self.counts[run.MAX_STEPS]} steps; the last had size {self.memory[run.H]:.1e}. {advice}"
             case run.CANNOT_START | run.OFF_MANIFOLD:
                 return f"cannot start at t = {t:.6g}: {what_failed(self.system, t, q, v)}"
         return f"stopped at t = {t:.6g}: {self._why_stuck(t, q, v)}"

@@ -71,13 +71,15 @@ class Explicit:
         memory = _shared(self.system, ("memory", self.tableau, events), build)
         constrained = self.system.m > 0
         memory[run.ON_MANIFOLD] = 1.0
-        memory[rk.PROJECT], memory[rk.CONSTRAINED], memory[rk.CONSTANT] = self.project and constrained, constrained, self.constant
+        memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
+        memory[rk.CHECK] = rk.CONSTRAINED if constrained else rk.UNCONSTRAINED
         return memory
 
     def begin(self, task: Run, trusted: bool) -> int:
         """The compiled loop itself checks the start, unless it is known to be consistent."""
         if trusted:
-            task.memory[rk.SCALE_Q] = task.memory[rk.SCALE_V] = task.memory[rk.CONSTRAINED] = 0.0
+            task.memory[rk.SCALE_Q] = task.memory[rk.SCALE_V] = 0.0
+            task.memory[rk.CHECK] = rk.TRUSTED
         return OK
 
     def step_columns(self, task: Run) -> int:

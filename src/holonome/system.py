@@ -251,8 +251,10 @@ class System:
     def __str__(self) -> str:
         how = {"constant": "constant", "traced": "traced, exact derivatives, native code", "numba": "compiled by numba, finite differences",
                "python": "called in Python, finite differences"}
-        rows = f"{self.model.position_rows} position" + (f" + {self.model.h.numel()} velocity" if self.model.h.numel() else "")
-        lines = [f"System {self.name!r}: {self.n} coordinates ({', '.join(_shortened(self.names))}), {rows} constraint rows"]
+        counts = {"position": self.model.position_rows, "velocity": self.model.h.numel()}
+        kinds = " + ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        rows = f"{kinds} constraint row{'s' * (self.m != 1)}" if kinds else "no constraints"
+        lines = [f"System {self.name!r}: {self.n} coordinate{'s' * (self.n != 1)} ({', '.join(_shortened(self.names))}), {rows}"]
         lines += [f"  {role:20s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "") for role, f in self.functions.items()]
         if self.parameters:
             lines.append("  parameters           " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))

@@ -13,13 +13,13 @@ from holonome.engine.calls import call, shift
 from holonome.engine.context import OK
 
 # counts
-BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS = range(16)
+BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS, SWITCHING_TIMES, NEXT_SWITCH = range(18)
 COUNTS = 40
 """Size of ``counts``: steps still allowed in this call; rows used of each buffer; next output time; which rows are wanted; numbers of events, evaluations, steps …"""
 
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
- T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD) = range(27)
+ T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD, SWITCHES) = range(28)
 HEADER = 80
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
@@ -31,7 +31,7 @@ ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CON
 CAUSES = {ERROR_TEST: "error test", PROJECTION_FAILED: "projection", NOT_FINITE: "not finite", SINGULAR_MATRIX: "singular", FUNCTION_RAISED: "function raised",
           CONTRADICTION: "contradiction", NEWTON: "Newton"}
 
-START, STEPPING, RECORDING, ENDING = range(4)
+START, STEPPING, RECORDING, ENDING, CROSSING = range(5)
 """States between two calls."""
 
 STEP_COLUMNS, REJECTION_COLUMNS = 6, 4
@@ -158,6 +158,14 @@ def find_events(memory, context, counts, found):
     counts[FOUND] = keep
     memory[T] = way * stop
     return True, True
+
+
+@njit(cache=True)
+def target(memory, counts):
+    """The time that the next step must not cross: just before the next switch, or the end."""
+    if counts[NEXT_SWITCH] < counts[SWITCHING_TIMES]:
+        return part(memory, SWITCHES)[2 * counts[NEXT_SWITCH]]
+    return memory[T_END]
 
 
 @njit(cache=True)

@@ -326,10 +326,9 @@ def _estimate(P, k):
 
 
 @njit(cache=True)
-def _first_step(P, memory):
+def _first_step(P, memory, counts):
     """DASSL's choice: a thousandth of the interval, less if the solution moves faster than half the tolerance in it."""
-    span = abs(memory[run.T_END] - memory[run.T])
-    h = 0.001 * span
+    h = 0.001 * abs(run.target(memory, counts) - memory[run.T])
     speed = _norm_of_error(P, shift(P.y, P.size))
     if speed > 0.5 / h:
         h = 0.5 / speed
@@ -338,10 +337,11 @@ def _first_step(P, memory):
 
 @njit(cache=True)
 def _start(P, memory, counts):
+    """Order one, from Y and Y′: at the beginning, and again after a switch."""
     for i in range(P.size):
         P.phi[i] = P.y[i]
     _set_weights(P)
-    h = memory[run.FIRST_STEP] if memory[run.FIRST_STEP] > 0.0 else _first_step(P, memory)
+    h = memory[run.FIRST_STEP] if memory[run.FIRST_STEP] > 0.0 else _first_step(P, memory, counts)
     if memory[CONSTANT_STEP] > 0.0:
         h = memory[CONSTANT_STEP]
     h *= counts[run.WAY]
@@ -372,7 +372,7 @@ def _shrink(P, memory, counts, h, converged, order_new, estimate):
 @njit(cache=True)
 def _fit_end(memory, counts):
     """The step to try: it may be shortened to meet the end, or stretched a little."""
-    h, left = memory[run.H], memory[run.T_END] - memory[run.T]
+    h, left = memory[run.H], run.target(memory, counts) - memory[run.T]
     if memory[CONSTANT_STEP] > 0.0:
         return h if abs(left) > abs(h) * (1.0 + 1e-9) else left
     if abs(h) > memory[run.H_MAX]:
@@ -450,10 +450,15 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if counts[run.ACCEPTED] + counts[run.REJECTED] >= counts[run.MAX_STEPS]:
             return run.TOO_MANY_STEPS
         counts[run.BUDGET] -= 1
+        if counts[run.NEXT_SWITCH] < counts[run.SWITCHING_TIMES] and memory[run.T] == run.target(memory, counts):
+            memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
+            counts[run.NEXT_SWITCH] += 1
+            _start(P, memory, counts)
         t, h = memory[run.T], _fit_end(memory, counts)
         if t + h == t:
             return run.STEP_TOO_SMALL
-        last = h == memory[run.T_END] - t
+        aim = run.target(memory, counts)
+        last = h == aim - t
         k = counts[ORDER]
         _coefficients(P, memory, counts, h)
         status, converged = _correct(P, memory, context, counts, t + h)
@@ -473,7 +478,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 counts[ORDER] = k
             memory[run.H] = h_new
             memory[run.T_OLD] = t
-            memory[run.T] = memory[run.T_END] if last else (memory[run.T_START] + counts[run.ACCEPTED] * h if constant else t + h)
+            memory[run.T] = aim if last else (memory[run.T_START] + counts[run.ACCEPTED] * h if constant and counts[run.SWITCHING_TIMES] == 0 else t + h)
             memory[run.ITERATIONS] = k
             y = part(memory, run.Y)
             for i in range(int(memory[run.SIZE])):

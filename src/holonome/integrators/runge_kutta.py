@@ -24,9 +24,12 @@ from holonome.engine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGUL
 from holonome.engine.run import part
 from holonome.integrators import dop853
 
-(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CONSTRAINED, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, K, K_NEW, Z,
+(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CHECK, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, K, K_NEW, Z,
  ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER) = range(30, 58)
 """Places in the header of the memory that belong to this integrator."""
+
+TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
+"""What the start has to be checked for: nothing, masses, or constraints as well."""
 
 ROUNDING = 1e-15
 _SAFETY, _SHRINK, _GROW, _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.9, 0.2, 8.0, 0.3, 8
@@ -350,7 +353,7 @@ def _start(P, memory, context, counts):
     for i in range(n):
         memory[SCALE_Q], memory[SCALE_V] = max(memory[SCALE_Q], abs(y[i]), atol[i]), max(memory[SCALE_V], abs(y[n + i]), atol[n + i])
     counts[run.NFEV] += 1
-    if memory[CONSTRAINED] > 0.0:
+    if memory[CHECK] == CONSTRAINED:
         for i in range(P.size + 1):
             P.error[i] = 0.0
         status = _landing(P, context, memory[run.T], y, landed)
@@ -363,6 +366,8 @@ def _start(P, memory, context, counts):
             return run.OFF_MANIFOLD
     else:
         status = _derivative(P, context, memory[run.T], y, landed)
+        if status == OK and context[DENSE_CALLS] > 0.0 and memory[CHECK] == UNCONSTRAINED:
+            return run.OFF_MANIFOLD
     if status >= RAISED:
         return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED
     total = 0.0
@@ -426,7 +431,7 @@ def _accept(P, memory, counts, steps, h, error):
 @njit(cache=True)
 def _next(memory, counts):
     """Size of the step to try, with its sign: it meets the end exactly, and does not leave a crumb before it."""
-    way, left = counts[run.WAY], abs(memory[run.T_END] - memory[run.T])
+    way, left = counts[run.WAY], abs(run.target(memory, counts) - memory[run.T])
     if memory[CONSTANT] > 0.0:
         h = memory[CONSTANT]
         return way * (left if left < h * (1 + 1e-9) else h)
@@ -457,6 +462,26 @@ def _inside(P, memory, context, t_old, y_old, t):
     return status
 
 
+@njit(cache=True)
+def _cross(P, memory, context, counts, points):
+    """Step over a switch: the state stays, the derivative and the step size are new, and the far side is a point of its own."""
+    if counts[run.KEEP_POINTS] and counts[run.POINTS] == points.shape[0]:
+        return run.FULL
+    memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
+    counts[run.NEXT_SWITCH] += 1
+    if counts[run.KEEP_POINTS]:
+        run.store(points, counts[run.POINTS], memory[run.T], P.y, P.size)
+        counts[run.POINTS] += 1
+    status = _derivative(P, context, memory[run.T], P.y, P.k)
+    if status != OK:
+        return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED if status == INTERRUPTED else run.STEP_TOO_SMALL
+    if memory[CONSTANT] == 0.0:
+        memory[run.H] = min(memory[run.H], _first_step(P, memory, context, counts))
+        memory[AFTER_REJECTION] = 0.0
+    counts[run.STATE] = run.STEPPING
+    return run.DONE
+
+
 @njit(cache=True, nogil=True)
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
     """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
@@ -469,7 +494,11 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         counts[run.STATE] = run.STEPPING
     constant = memory[CONSTANT] > 0.0
     while True:
-        if counts[run.STATE] != run.STEPPING:
+        if counts[run.STATE] == run.CROSSING:
+            code = _cross(P, memory, context, counts, points)
+            if code != run.DONE:
+                return code
+        elif counts[run.STATE] != run.STEPPING:
             code = run.record(memory, context, counts, points, t_eval)
             if code != run.DONE:
                 return code
@@ -477,6 +506,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.TERMINATED
             if memory[run.T] == memory[run.T_END]:
                 return run.DONE
+            if counts[run.NEXT_SWITCH] < counts[run.SWITCHING_TIMES] and memory[run.T] == run.target(memory, counts):
+                counts[run.STATE] = run.CROSSING
+                continue
             for i in range(P.size):
                 P.k[i] = P.k_new[i]
             counts[run.STATE] = run.STEPPING
@@ -503,9 +535,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.STEP_TOO_SMALL
             continue
         _accept(P, memory, counts, steps, h, error)
-        if abs(h) == abs(memory[run.T_END] - t):
-            memory[run.T] = memory[run.T_END]
-        elif constant:
+        if abs(h) == abs(run.target(memory, counts) - t):
+            memory[run.T] = run.target(memory, counts)
+        elif constant and counts[run.SWITCHING_TIMES] == 0:
             memory[run.T] = memory[run.T_START] + counts[run.WAY] * memory[CONSTANT] * counts[run.ACCEPTED]
         else:
             memory[run.T] = t + h

@@ -168,6 +168,8 @@ class _Equations:
     velocity_constraint: sp.Matrix
     potential: sp.Expr | None = None
     derived_velocity_constraint: bool = False
+    mentioned: frozenset[sp.Symbol] = frozenset()
+    """Symbols of the model, also those that its equations no longer contain."""
 
 
 def _column(expressions: Any) -> sp.Matrix:
@@ -246,7 +248,8 @@ def _from_lagrange(model: Any) -> _Equations:
     rates = _rates(model.q.flat(), t)
     return _Equations(time=t, coordinates=tuple(model.q.flat()), velocities=rates, mass=unconstrained.mass_matrix, force=unconstrained.forcing,
                       constraint=_column(model._hol_coneqs), velocity_constraint=_column(model.coneqs[len(model._hol_coneqs):]),
-                      potential=-lagrangian.xreplace(dict.fromkeys(rates, 0)))
+                      potential=-lagrangian.xreplace(dict.fromkeys(rates, 0)),
+                      mentioned=frozenset(lagrangian.free_symbols) | _symbols_of_bodies(model.inertial, model.bodies, model.forcelist))
 
 
 def _from_kane(*, frame: Any, coordinates: Any, speeds: Any, kinematics: Any, auxiliary: Any, bodies: Any, loads: Any, constraint: Any,
@@ -272,7 +275,13 @@ def _from_kane(*, frame: Any, coordinates: Any, speeds: Any, kinematics: Any, au
     return _Equations(time=t, coordinates=tuple(q.flat()), velocities=_rates(q.flat(), t), mass=Y.T * M_u * Y,
                       force=Y.T * (f_u - M_u * (Y.diff(t) * v + y.diff(t))),
                       constraint=_column(constraint), velocity_constraint=_column(velocity_constraint).xreplace(to_velocities),
-                      derived_velocity_constraint=True)
+                      derived_velocity_constraint=True, mentioned=frozenset(kinematics.free_symbols) | _symbols_of_bodies(frame, bodies, loads))
+
+
+def _symbols_of_bodies(frame: Any, bodies: Any, loads: Any) -> frozenset[sp.Symbol]:
+    energies = [energy for body in bodies or () for energy in (body.kinetic_energy(frame), body.potential_energy, body.mass)]
+    vectors = [vector for _, vector in loads or ()]
+    return frozenset().union(*(energy.free_symbols for energy in energies), *(vector.free_symbols(frame) for vector in vectors))
 
 
 def _complete_coordinates(q: sp.Matrix, u: sp.Matrix, kinematics: sp.Matrix, t: sp.Symbol) -> tuple[sp.Matrix, sp.Matrix]:
@@ -317,11 +326,14 @@ def _to_system(equations: _Equations, parameters: Mapping[Any, Any], name: str |
     parts = {"mass": equations.mass, "force": equations.force, "constraint": equations.constraint,
              "velocity_constraint": equations.velocity_constraint, "potential": _column(equations.potential)}
     values, substitutes = _split_parameters(parameters)
+    stated = set(equations.mentioned).union(*(part.free_symbols | part.atoms(sp.Function) for part in (*parts.values(), *substitutes.values())))
     parts = {label: _checked(label, part, equations, substitutes) for label, part in parts.items()}
 
     constants = sorted(set().union(*(part.free_symbols for part in parts.values())) - {equations.time, *equations.coordinates, *equations.velocities},
                        key=str)
     numbers = _parameter_values(constants, values)
+    known = {symbol for symbol in {*constants, *stated} if symbol.is_Symbol} - {equations.time, *equations.coordinates, *equations.velocities}
+    _refuse_unknown_parameters(values, substitutes, known, stated)
     code = _CodeSymbols(n)
     names_in_code = (
         {q: code.q[i] for i, q in enumerate(equations.coordinates)}
@@ -399,6 +411,15 @@ def _parameter_values(constants: Sequence[Any], values: Mapping[Any, float]) -> 
         if numbers.setdefault(_identifier(c), value) != value:
             raise ModelError(f"two constants of the model would both be called p.{_identifier(c)}, with different values; rename one of them")
     return numbers
+
+
+def _refuse_unknown_parameters(values: Mapping[Any, float], substitutes: Mapping[Any, Any], known: Iterable[Any], stated: Iterable[Any]) -> None:
+    names = {text for symbol in known for text in (str(symbol), _identifier(symbol))}
+    unknown = [str(key) for key in values if names.isdisjoint({str(key), _identifier(key)})]
+    unknown += [str(key) for key in substitutes if key not in stated]
+    if unknown:
+        there_are = f"its symbols are {', '.join(sorted(map(str, known)))}" if known else "it has no symbols but its coordinates"
+        raise ModelError(f"parameters: the model does not contain {', '.join(unknown)}; {there_are}")
 
 
 def _checked(label: str, part: sp.Matrix, equations: _Equations, substitutes: Mapping[Any, Any]) -> sp.Matrix:

@@ -14,9 +14,16 @@ from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference
 __all__ = ["Drawing", "Mechanism", "Reference", "available", "get"]
 
 
+class _Factories(dict[str, Callable[..., Mechanism]]):
+    """Functions by name; prints the names."""
+
+    def __repr__(self) -> str:
+        return f"<mechanisms: {', '.join(self)}>"
+
+
 def available() -> dict[str, Callable[..., Mechanism]]:
     """All mechanisms of this package: the name of each and the function that makes it."""
-    return dict(_FACTORIES)
+    return _Factories(_FACTORIES)
 
 
 def get(name: str, **parameters) -> Mechanism:

@@ -141,9 +141,14 @@ def _polyval(p: Any, x: Any) -> Any:
     return result
 
 
+_LONGEST_TABLE = 64
+
+
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if has_traced(xp) or period is not None:
         refuse("it calls np.interp with a traced table of abscissae or a period")
+    if np.size(xp) > _LONGEST_TABLE:
+        refuse(f"it calls np.interp with {np.size(xp)} points, too many to be written out")
     nodes, values = lower(as_array(xp)).tolist(), list(as_array(fp))
     return _map_elements(lambda at: _piecewise_linear(at, nodes, values, left, right), x)
 
