@@ -15,7 +15,7 @@ squared = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 4)              #
 length = hn.System(np.eye(2), [0.0, -9.81], lambda q: np.sqrt(q @ q) - 2)      # G = q / |q|
 hanging = hn.solve(squared, (0, 1), [0, -2])
 tension = hn.solve(length, (0, 1), [0, -2])
-print(-2 * hanging.q[:, 0] * hanging.lam[0, 0])         # [0. 9.81]: the rod pulls upwards
+print(-2 * hanging.q[:, 0] * hanging.lam[0, 0])         # 0 and 9.81: the rod pulls upwards
 print(tension.lam[0, 0])                                # 9.81: positive in tension, negative in compression
 
 print(-tension.q[:, 0] / 2 * tension.lam[0, 0])

@@ -1,6 +1,6 @@
 """A pendulum with a torsion spring at its pivot: the angle is a coordinate without mass.
 
-    x″ = −λ₁,   y″ = −γ − λ₂,   0 = −k φ + λ₁ cos φ − λ₂ sin φ,   0 = x − sin φ,   0 = y + cos φ
+    x″ = −λ₁,   y″ = −γ − λ₂,   0 = −k φ + λ₁ cos φ + λ₂ sin φ,   0 = x − sin φ,   0 = y + cos φ
 
 Symbols: the bob (x, y), the angle φ from the downward vertical, stiffness k = 5, gravity γ = 9.81.
 
@@ -18,4 +18,4 @@ sol = hn.solve(sprung, (0, 10), [1, 0, np.pi / 2])
 
 print(sol)
 angle, lam = sol.q[2, -1], sol.lam[:, -1]
-print(f"balance of the moments at the massless angle: {-5.0 * angle + lam[0] * np.cos(angle) - lam[1] * np.sin(angle):.1e}")
+print(f"balance of the moments at the massless angle: {-5.0 * angle + lam[0] * np.cos(angle) + lam[1] * np.sin(angle):.1e}")

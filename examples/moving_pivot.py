@@ -13,7 +13,7 @@ import holonome as hn
 
 shaken = hn.System(np.eye(2), [0.0, -9.81], lambda t, q, p: (q[0] - p.a * np.sin(p.omega * t)) ** 2 + q[1] ** 2 - 1,
                    parameters={"a": 0.2, "omega": 5.0}, names=["x", "y"])
-start = hn.consistent(shaken, [0, -1], repair=True)     # the velocity that the moving pivot asks for
+start = hn.consistent(shaken, [0.6, -0.8], repair=True)  # the velocity that the moving pivot asks for
 sol = hn.solve(shaken, (0, 10), start.q, start.v)
 
 print(sol)

@@ -1,6 +1,7 @@
 """A beam hangs on three parallel bars of length 1, of which two would do.
 
-    x″ = −(Gᵀλ)₁,   y″ = −γ − (Gᵀλ)₂,   J φ″ = −(Gᵀλ)₃,   0 = (x + sᵢ cos φ − sᵢ)² + (y + sᵢ sin φ)² − 1,   i = 1, 2, 3
+    x″ = −(Gᵀλ)₁,   y″ = −γ − (Gᵀλ)₂,   J φ″ = −(Gᵀλ)₃
+    0 = (x + sᵢ cos φ − sᵢ)² + (y + sᵢ sin φ)² − 1,   i = 1, 2, 3
 
 Symbols: the centre (x, y) of the beam and its angle φ; the bars hold it at sᵢ = −1/2, 0, 1/2; J = 0.1, γ = 9.81. G has rank 2.
 

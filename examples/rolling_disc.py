@@ -3,8 +3,8 @@
     m x″ = −λ₁,   m y″ = −λ₂,   J θ″ = 0,   I φ″ = T + r (λ₁ cos θ + λ₂ sin θ)
     0 = x′ − r φ′ cos θ,   0 = y′ − r φ′ sin θ
 
-Symbols: the point of contact (x, y), the heading θ, the angle of rolling φ; mass m = 2, radius r = 0.4, moments of inertia J = 0.1 about the vertical
-and I = 0.2 about the axle, torque T = 0.3. With θ′ = 1 the disc rolls along a spiral; exactly, φ″ = T / (I + m r²).
+Symbols: the point of contact (x, y), the heading θ, the angle of rolling φ; mass m = 2, radius r = 0.4, moments of inertia J = 0.1 about
+the vertical and I = 0.2 about the axle, torque T = 0.3. With θ′ = 1 the disc rolls along a spiral; exactly, φ″ = T / (I + m r²).
 
 Printed: what the solver did, the error of φ at the end, and the difference between the two ways to write the constraint.
 """

@@ -4,7 +4,8 @@
 
 Symbols: position q = (x, y), gravity γ = 9.81, tension λ of the rope; v⁻ and v⁺ are the velocities before and after the rope is taut.
 
-Printed: both runs, the velocities before and after, the energy that the jerk took, and the smallest tension: the rope stays taut while it is positive.
+Printed: both runs, the velocities before and after, the energy that the jerk took, and the smallest tension: the
+rope stays taut while it is positive.
 """
 
 import numpy as np

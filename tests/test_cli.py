@@ -39,6 +39,13 @@ def test_help_lists_the_commands():
     assert all(option in call("run", "--help").stdout for option in ("--method", "--rtol", "--set", "--with", "--out", "--json"))
 
 
+@pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["mechanisms"]])
+def test_flags_take_no_value(command):
+    text = call(*command, "--help").stdout
+    assert "bool" not in text.lower()
+    assert re.search(r"--help +-h +Show this message", text)
+
+
 def test_version():
     assert call("--version").stdout == f"holonome {hn.__version__}\n"
 
@@ -109,6 +116,7 @@ def test_files_are_written_by_their_ending(tmp_path):
     options = [part for path in [*files, folder] for part in ("--out", path)]
     text = call("run", "pendulum", "--until", "1", *options).stdout
     assert len(re.findall(r"^ +written ", text, re.MULTILINE)) == len(files) + 2
+    assert "".join(text.split()).count("(inanewfolder)") == 3, "sub/a.csv and both files of the new folder"
     assert all(path.stat().st_size > 100 for path in [*files, folder / "pendulum.png", folder / "pendulum.csv"])
     with np.load(tmp_path / "a.npz") as data, (tmp_path / "sub/a.csv").open(encoding="utf-8", newline="") as table:
         rows = list(csv.reader(table))

@@ -392,6 +392,9 @@ k = sp.Symbol("k")
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"force": [-k * x, -sp.Symbol("c") * y]}, "no value for c, k"),
     ({"force": [-k * x, 0], "parameters": {"K": 1.0}}, r"no value for k \(given, but not in the model: K\)"),
+    ({"force": [-k * x, 0], "parameters": {k: 1.0, "K": 1.0}}, "parameters: the model does not contain K; its symbols are k"),
+    ({"parameters": {"g": 9.81}}, "parameters: the model does not contain g; it has no symbols but its coordinates"),
+    ({"force": [-k * x, 0], "parameters": {k: 1.0, unknown: sp.sin(t)}}, r"does not contain unknown\(t\); its symbols are k"),
     ({"force": [unknown, 0]}, r"force contains unknown\(t\), which is neither a coordinate nor a speed"),
     ({"force": [unknown.diff(t), 0]}, "which is no velocity"),
     ({"force": [x.diff(t, 2), 0]}, "force contains the acceleration"),
@@ -408,6 +411,20 @@ k = sp.Symbol("k")
 def test_errors_of_expressions(arguments, message):
     with pytest.raises(ModelError, match=message):
         from_sympy(**({"mass": sp.eye(2), "force": [0, 0], "coordinates": [x, y]} | arguments))
+
+
+def test_constants_that_drop_out_may_be_given():
+    """The moment of inertia of a body that does not turn is part of the model, not of its equations."""
+    m, J = sp.symbols("m J")
+    frame, origin = me.ReferenceFrame("N"), me.Point("O")
+    centre = origin.locatenew("C", x * frame.x)
+    origin.set_vel(frame, 0)
+    centre.set_vel(frame, x.diff(t) * frame.x)
+    body = me.RigidBody("block", centre, frame, m, (me.inertia(frame, J, J, J), centre))
+    model = me.LagrangesMethod(me.Lagrangian(frame, body), [x], bodies=[body], frame=frame)
+    assert dict(from_sympy(model, parameters={m: 2.0, J: 1.0}).parameters) == {"m": 2.0}
+    with pytest.raises(ModelError, match="does not contain j; its symbols are J, m"):
+        from_sympy(model, parameters={m: 2.0, "j": 1.0})
 
 
 def test_wrong_calls():

@@ -19,5 +19,8 @@ from holonome.system import System
 
 __version__ = "0.1.0"
 
-__all__ = ["BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start",
-           "System", "UnderlyingODE", "consistent", "from_sympy", "mechanisms", "methods", "solve"]
+__all__ = [
+    "BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3",
+    "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "consistent", "from_sympy",
+    "mechanisms", "methods", "solve",
+]

@@ -354,7 +354,8 @@ def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: floa
     if values[0] < -1e-10 * np.max(np.abs(values)):
         direction = null @ vectors[:, 0]
         names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
-        raise SingularSystem(f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving {', '.join(names[:5])} has kinetic energy below zero. Look at its signs")
+        raise SingularSystem(f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving {', '.join(names[:5])} has kinetic energy "
+                             "below zero. Look at its signs")
 
 
 def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:

@@ -187,7 +187,8 @@ class Solution:
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
                  f"  {system.name}: {count(system.n, 'coordinate')}, {count(system.m, 'constraint')}; {span}, {count(self.t.size, 'point')}",
-                 f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} rejected), {count(self.nfev, 'evaluation')}"]
+                 f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} rejected), "
+                 f"{count(self.nfev, 'evaluation')}"]
         if self.njev:
             lines.append(f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, {self.newton_failures} of Newton's method")
         if system.m and self.t.size:

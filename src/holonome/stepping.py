@@ -1,7 +1,8 @@
-"""Steppers: what a run has to know of its integrator.  Each lays out the integrator's memory, puts the initial values in, and offers the compiled loop and the solution between steps.
+"""Steppers: what a run has to know of its integrator.  Each lays out the integrator's memory, puts the initial values in, and offers the compiled loop and the
+solution between steps.
 
-A stepper has ``columns``, the size of a stored state, which begins with q and v; ``advance``, the compiled loop; ``memory(events)``; ``begin(run, trusted)``, which returns OK or why the run cannot
-start; ``step_columns(run)``, columns of the history beyond the common ones; and ``dense_output(run, points)``.
+A stepper has ``columns``, the size of a stored state, which begins with q and v; ``advance``, the compiled loop; ``memory(events)``; ``begin(run, trusted)``, which
+returns OK or why the run cannot start; ``step_columns(run)``, columns of the history beyond the common ones; and ``dense_output(run, points)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Switches: instants at which forces, masses or constraints change their formula, known from their conditions on time.
 
-A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, are looked for before a run, so that no step crosses one: neither is a short pulse
-skipped by a long step, nor is the error test surprised by a jump.
+A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, are looked for before a run, so that no step crosses one:
+neither is a short pulse skipped by a long step, nor is the error test surprised by a jump.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Newton's method inside a step: simplified, with an estimate of its rate, for every implicit formulation.
 
-The iteration is that of DASSL: the correction is damped by 2/(1 + cj/cj_old) if the matrix belongs to another cj; it has converged when S ‖Δ‖ ≤ 1/3, with S = ρ/(1 − ρ) from the measured rate ρ,
-or when ‖Δ‖ is at rounding level; it has failed when ρ > 0.9 or after four iterations.  S starts at 100 whenever the matrix or cj is new.  It is
-carried to the next step while the matrix stays; without a lower bound, one step that converged at once makes it so small that the following ones accept whatever the first iteration gives, while
-the matrix grows old.
+The iteration is that of DASSL: the correction is damped by 2/(1 + cj/cj_old) if the matrix belongs to another cj; it has converged when S ‖Δ‖ falls below a
+tolerance, with S = ρ/(1 − ρ) from the measured rate ρ, or when ‖Δ‖ is at rounding level; it has failed when ρ > 0.9 or after four iterations.  S starts at 100
+whenever the matrix or cj is new.  It is carried to the next step while the matrix stays; without a lower bound, one step that converged at once makes it so small
+that the following ones accept whatever the first iteration gives, while the matrix grows old.
 """
 
 import math

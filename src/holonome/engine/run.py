@@ -13,7 +13,8 @@ from holonome.engine.calls import call, shift
 from holonome.engine.context import OK
 
 # counts
-BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS, SWITCHING_TIMES, NEXT_SWITCH = range(18)
+(BUDGET, POINTS, STEPS, REJECTIONS, FOUND, NEXT_EVAL, KEEP_POINTS, KEEP_STEPS, EVENTS, NFEV, ACCEPTED, REJECTED, MAX_STEPS, STATE, WAY, EVALS,
+ SWITCHING_TIMES, NEXT_SWITCH) = range(18)
 COUNTS = 40
 """Size of ``counts``: steps still allowed in this call; rows used of each buffer; next output time; which rows are wanted; numbers of events, evaluations, steps …"""
 

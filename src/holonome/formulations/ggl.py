@@ -1,6 +1,6 @@
 """Gear, Gupta & Leimkuhler's stabilised index 2, (1.3) of Yen & Petzold 1996: both levels at once, with a second multiplier μ that vanishes.
 
-    q′ − v + Gᵀ μ = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0,     g(t, q) = 0
+q′ − v + Gᵀ μ = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0,     g(t, q) = 0
 """
 
 from __future__ import annotations

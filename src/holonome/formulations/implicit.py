@@ -1,8 +1,8 @@
 """What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′, and code for both.
 
-Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as straight-line sparse code too: rows are paired with unknowns so that q and v can be
-eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur complement.  No pivoting; a pivot that lost its digits makes the
-kernel return SINGULAR, and a dense elimination with row pivoting takes over.
+Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as straight-line sparse code too: rows are paired with
+unknowns so that q and v can be eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
+complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense elimination with row pivoting takes over.
 
 Kernels, with y = (Y, Y′):
 
@@ -80,7 +80,7 @@ class _Elimination:
         size = J.size1()
         rows: list[dict[int, ca.SX]] = [{} for _ in range(size)]
         for row, column, value in zip(J.sparsity().row(), _columns(J), J.nonzeros(), strict=True):
-            rows[row][column] = value
+            rows[row][column] = ca.SX(value)  # pyright: ignore
         self.order = _order([set(row) for row in rows], groups)
         self.values: list[ca.SX] = []
         self.margin = ca.SX(np.inf)

@@ -1,6 +1,6 @@
 """Index 2: the constraints are imposed on the velocities; positions drift.
 
-    q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0
+q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0
 """
 
 from __future__ import annotations

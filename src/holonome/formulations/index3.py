@@ -1,6 +1,6 @@
 """The equations as they stand, (1.1) of Yen & Petzold 1996: index 3.
 
-    q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     g(t, q) = 0,     h(t, q, v) = 0
+q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     g(t, q) = 0,     h(t, q, v) = 0
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ from holonome.engine.run import part
 MOST = 6
 """Highest order; beyond 5 only at constant step."""
 
-(UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA, BETA, SIGMA, GAMMA, WEIGHTS,
- YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING, DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
+(UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA,
+ BETA, SIGMA, GAMMA, WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING,
+ DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
@@ -126,8 +127,9 @@ def _parts(memory):
     for i in range(size):
         error_count += error_mask[i]
         newton_count += newton_mask[i]
-    return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]), int(memory[MATRIX_KERNEL]),
-                 int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL], part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
+    return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
+                 int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
+                 part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
                  part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, WEIGHTS), part(memory, E), part(memory, DELTA),
                  part(memory, SCRATCH), part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
                  part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
@@ -136,8 +138,9 @@ def _parts(memory):
 def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     size = residual.size
-    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size,
-               PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
+    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1,
+               DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
+               ATOL_ALL: size, PHI: (MOST + 3) * size,
                LANDED: 6 * n + 8, LANDING_INPUT: 2 * n + 8}
     values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count}
@@ -222,7 +225,8 @@ def _correct(P, memory, context, counts, t):
                 return status, False
             counts[KIND], counts[HAVE_MATRIX] = int(kind), 1
             memory[CJ_OF_MATRIX], memory[RATE_FACTOR] = memory[CJ], 100.0
-        status, converged, rate_factor, evaluations = newton.iterate(P, context, t, memory[CJ], memory[CJ_OF_MATRIX], float(counts[KIND]), memory[RATE_FACTOR], int(memory[MAX_ITERATIONS]))
+        status, converged, rate_factor, evaluations = newton.iterate(P, context, t, memory[CJ], memory[CJ_OF_MATRIX], float(counts[KIND]), memory[RATE_FACTOR],
+                                                                     int(memory[MAX_ITERATIONS]))
         counts[run.NFEV] += evaluations
         counts[NEWTON_IN_STEP] = evaluations
         memory[RATE_FACTOR] = rate_factor
@@ -478,7 +482,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 counts[ORDER] = k
             memory[run.H] = h_new
             memory[run.T_OLD] = t
-            memory[run.T] = aim if last else (memory[run.T_START] + counts[run.ACCEPTED] * h if constant and counts[run.SWITCHING_TIMES] == 0 else t + h)
+            memory[run.T] = aim if last else t + h
+            if constant and not last and counts[run.SWITCHING_TIMES] == 0:
+                memory[run.T] = memory[run.T_START] + counts[run.ACCEPTED] * h
             memory[run.ITERATIONS] = k
             y = part(memory, run.Y)
             for i in range(int(memory[run.SIZE])):

@@ -279,9 +279,11 @@ def _from_kane(*, frame: Any, coordinates: Any, speeds: Any, kinematics: Any, au
 
 
 def _symbols_of_bodies(frame: Any, bodies: Any, loads: Any) -> frozenset[sp.Symbol]:
-    energies = [energy for body in bodies or () for energy in (body.kinetic_energy(frame), body.potential_energy, body.mass)]
-    vectors = [vector for _, vector in loads or ()]
-    return frozenset().union(*(energy.free_symbols for energy in energies), *(vector.free_symbols(frame) for vector in vectors))
+    """Symbols of masses, inertias, energies and loads, whether or not they matter for the motion."""
+    bodies = list(bodies or ())
+    quantities = [quantity for body in bodies for quantity in (body.mass, body.kinetic_energy(frame), body.potential_energy)]
+    quantities += [body.central_inertia.to_matrix(body.frame) for body in bodies if hasattr(body, "central_inertia")]
+    return frozenset().union(*(quantity.free_symbols for quantity in quantities), *(vector.free_symbols(frame) for _, vector in loads or ()))
 
 
 def _complete_coordinates(q: sp.Matrix, u: sp.Matrix, kinematics: sp.Matrix, t: sp.Symbol) -> tuple[sp.Matrix, sp.Matrix]:
