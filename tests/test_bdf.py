@@ -155,3 +155,24 @@ def test_what_does_not_go_together_is_refused():
         hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], motion="slow")
     with pytest.raises(ValueError, match="method"):
         hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], motion="smooth", method="ggl")
+
+
+@pytest.mark.parametrize("method", ["ggl", "index2", "index3", "index1"])
+def test_redundant_rows_are_refused_with_a_reason(method):
+    system = hn.System(np.eye(2), [0.0, -9.81], lambda q: np.array([q @ q - 1, 2 * (q @ q - 1)]))
+    with pytest.raises(hn.SingularSystem, match="1 of 2 rows"):
+        hn.solve(system, (0, 1), [1.0, 0.0], method=method)
+
+
+@pytest.mark.parametrize("method", ["ggl", "index2", "index3", "index1", "baumgarte"])
+def test_moving_and_non_holonomic_constraints(method):
+    """A bead on a rod that turns at a constant rate moves as r = cosh(t); a skate without force runs straight on."""
+    rod = hn.System(np.eye(2), [0.0, 0.0], lambda t, q: q[1] * np.cos(t) - q[0] * np.sin(t))
+    sol = hn.solve(rod, (0, 2), [1.0, 0.0], [0.0, 1.0], method=method, rtol=1e-8, atol=1e-9)
+    assert sol.success, sol.message
+    assert np.hypot(*sol.q[:, -1]) == pytest.approx(np.cosh(2.0), rel=1e-3 if method == "index3" else 1e-5)
+    skate = hn.System([1.0, 1.0, 0.1], [0.0, 0.0, 0.0], velocity_constraint=lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2]))
+    sol = hn.solve(skate, (0, 2), [0.0, 0.0, 0.5], [np.cos(0.5), np.sin(0.5), 0.7], method=method, rtol=1e-8, atol=1e-9)
+    assert sol.success, sol.message
+    assert sol.q[2, -1] == pytest.approx(0.5 + 1.4, abs=1e-5)
+    assert np.hypot(*sol.v[:2, -1]) == pytest.approx(1.0, abs=1e-4)

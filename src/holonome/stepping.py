@@ -14,7 +14,8 @@ import numpy as np
 
 from holonome.engine import run
 from holonome.engine.calls import run_kernel
-from holonome.engine.context import DENSE_CALLS, OK, RAISED, SINGULAR
+from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
+from holonome.errors import SingularSystem
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels
 from holonome.integrators import bdf
@@ -147,6 +148,9 @@ class Implicit:
         size = np.abs(y).reshape(2, n).max(axis=1)
         if not trusted and m and (task.context[DENSE_CALLS] > 0 or np.any(moved > CONSISTENT * size)):
             return run.OFF_MANIFOLD
+        if task.context[RANK] < m:
+            raise SingularSystem(f"method: {type(self.formulation).__name__} with BDF needs independent constraints, but here only {int(task.context[RANK])} of {m} rows are. "
+                                 "Remove the redundant ones (hn.consistent names them), or use an explicit method, which handles them")
         if m and run_kernel(compiled.multipliers, task.t0, y, zero, task.context, lam) == SINGULAR:
             run_kernel(dense_multipliers.address, task.t0, y, zero, task.context, lam)
         self._fill(task, y, landed[n: 2 * n], lam[:m])
