@@ -77,6 +77,9 @@ AUTO, SMOOTH = "auto", "smooth"
 _SMOOTH_METHOD = Method(GGL(error_test="q"), BDF(max_order=2))
 """A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the oscillations."""
 
+STIFF_METHOD = "ggl", _REGISTRY["ggl"].method
+"""What "auto" takes where stiffness limits the explicit methods."""
+
 FINE = 1e-5
 """Tolerance below which "auto" takes the method of order 8."""
 

@@ -33,6 +33,7 @@ class Run:
         self.stepper, self.system, self.name, self.t0, self.t1, self.rtol, self.atol = stepper, stepper.system, name, t0, t1, rtol, atol
         self.kernels, self.foreign, self.trusted = kernels(self.system), self.system.foreign, False
         self.history: Solution | None = None
+        self.start_of_all = t0
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, dense: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""
@@ -152,26 +153,32 @@ class Run:
             solution.sol = self.stepper.dense_output(self, points)
         return solution
 
-    def go_on(self, progress: bool | Callable[[float], None]) -> int:
-        """Call the compiled loop until it needs no more calls, or the user wants to stop."""
+    def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
+        """Call the compiled loop until it needs no more calls, the user wants to stop, or so many steps have been tried."""
+        limit = np.inf if steps is None else self._tried() + steps
         with Interruption() as interruption, _Progress(progress) as show:
             code = run.FULL
-            while code == run.FULL:
-                self._collect()
-                self.rows = min(2 * self.rows, _MOST_ROWS)
-                self._buffers()
-                begin = time.perf_counter()
+            while code == run.FULL and not (self._tried() >= limit and self.counts[run.STATE] == run.STEPPING):
+                if self.counts[run.STATE] != run.START:
+                    self._collect()
+                    self.rows = min(2 * self.rows, _MOST_ROWS)
+                    self._buffers()
+                usual = self.budget
+                self.budget = int(max(1, min(usual, limit - self._tried())))
+                before, begin = self._tried(), time.perf_counter()
                 code = self.advance()
                 took = time.perf_counter() - begin
-                tried = self.budget - int(self.counts[run.BUDGET])
-                self.budget = max(10, min(100 * self.budget, int(tried * _SECONDS_PER_CALL / max(took, 1e-9)), 10**9))
+                self.budget = max(10, min(100 * usual, int((self._tried() - before) * _SECONDS_PER_CALL / max(took, 1e-9)), 10**9))
                 try:
-                    show((self.memory[run.T] - self.t0) / (self.t1 - self.t0))
+                    show((self.memory[run.T] - self.start_of_all) / (self.t1 - self.start_of_all))
                 except KeyboardInterrupt:
                     return run.STOPPED
                 if interruption.requested and code == run.FULL:
                     return run.STOPPED
         return code
+
+    def _tried(self) -> int:
+        return int(self.counts[run.ACCEPTED] + self.counts[run.REJECTED])
 
     def tell_end(self, progress: bool | Callable[[float], None]) -> None:
         """A short run tells its progress once."""

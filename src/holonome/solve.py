@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from holonome.engine import run
-from holonome.events import as_events
-from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.engine.context import DENSE_CALLS
+from holonome.errors import HolonomeError
+from holonome.events import Event, as_events
+from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.initial import consistent, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
-from holonome.method import SMOOTH, Method, resolve
+from holonome.method import AUTO, SMOOTH, STIFF_METHOD, Method, resolve
+from holonome.relay import Relay
 from holonome.result import Solution
 from holonome.running import Run
 from holonome.stepping import Explicit, Implicit
@@ -106,6 +110,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     if not (isinstance(max_steps, Integral) and max_steps > 0):
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
+    relay = None
+    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense:
+        relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
     if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
         task.history = _known_points(system, chosen.integrator, t0, t1, y0)
     with Interruption() if task.calls_python else nullcontext():
@@ -117,13 +124,34 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
             task.restart(np.concatenate([start.q, start.v]))
             code = task.advance()
         if code == run.FULL:
-            code = task.go_on(progress)
+            if relay is not None and task.context[DENSE_CALLS] == 0:
+                code = relay.go_on(progress)
+            else:
+                code, relay = task.go_on(progress), None
     if progress:
         task.tell_end(progress)
-    solution = task.finish(code, start, keep, dense_output)
+    solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
     if motion == SMOOTH:
         solution.message += f" ({_energy_taken(solution)})"
     return solution
+
+
+def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, dense: bool, max_step: float) -> Run | None:
+    """The same run from here on by a method of the other kind; None if it cannot start here."""
+    system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO, leg.rtol)
+    task = Run(_stepper(system, method, None, None), name, t, leg.t1, leg.rtol, leg.atol)
+    task.start_of_all = leg.start_of_all
+    left = [Event(event.function, int(leg.memory[int(leg.memory[run.EVENT_TERMINAL]) + i]), event.direction) for i, event in enumerate(leg.events)]
+    way = 1 if leg.t1 > t else -1
+    t_eval = leg.t_eval[way * leg.t_eval > way * t] if leg.counts[run.KEEP_POINTS] == 0 else None
+    first = None if implicit else abs(float(leg.memory[run.H]))
+    task.prepare(y, left, t_eval, keep, dense, first, max_step, max(1, int(leg.counts[run.MAX_STEPS]) - int(leg.counts[run.ACCEPTED] + leg.counts[run.REJECTED])))
+    try:
+        start = consistent(system, y[: system.n], y[system.n:], t, repair=True)
+    except (HolonomeError, ValueError):
+        return None
+    task.restart(np.concatenate([start.q, start.v]))
+    return task
 
 
 def _energy_taken(solution: Solution) -> str:

@@ -121,11 +121,11 @@ class System:
             From the model to (y, z, out, margin): the symbols of the kernel's two inputs, the column of results, and the margin of regularity (or None).
         """
         with self._lock:
-            if name not in self._kernels:
+            if name not in self.kernels:
                 model = self.model
                 y, z, out, margin = build(model)
-                self._kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers if self._needs_suppliers(out) else ())
-            return self._kernels[name]
+                self.kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers if self._needs_suppliers(out) else ())
+            return self.kernels[name]
 
     def _needs_suppliers(self, out: ca.SX) -> bool:
         """Whether an expression contains values of functions that cannot be traced."""
@@ -133,7 +133,7 @@ class System:
 
     def _build(self) -> None:
         """Trace every function; those that cannot be traced become blocks of the context."""
-        self._lock, self._kernels, self._foreign, self.shared = threading.RLock(), {}, {}, {}
+        self._lock, self.kernels, self._foreign, self.shared = threading.RLock(), {}, {}, {}
         n = self.n
         self.symbols = {"t": ca.SX.sym("t"), "q": ca.SX.sym("q", n), "v": ca.SX.sym("v", n), "p": ca.SX.sym("p", self.parameters.size)}
         expressions, given, blocks, offset = {}, {}, [], self.parameters.size

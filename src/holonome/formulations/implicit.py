@@ -182,6 +182,14 @@ class ImplicitKernels:
     def factor_count(self) -> int:
         return 0 if self._elimination is None else len(self._elimination.values)
 
+    @property
+    def instructions(self) -> tuple[int, int]:
+        """Length of the code for an iteration and for a factorization; of a dense one, by its multiplications."""
+        if self._elimination is None:
+            return 2 * self.size**2, self.size**3
+        made = self.system.kernels
+        return made[f"{self.name}: residual"].instructions + made[f"{self.name}: solution"].instructions, made[f"{self.name}: factors"].instructions
+
     def _address(self, what: str, build) -> int:
         return self.system.kernel(f"{self.name}: {what}", build).address
 

@@ -194,6 +194,11 @@ class Kernels:
     def multipliers(self) -> int:
         return dense_multipliers.address if self.dense else self.system.kernel("multipliers", self._emitted.multipliers).address
 
+    @property
+    def instructions(self) -> tuple[int, int]:
+        """Length of the code for the derivative and for a landing."""
+        return self.system.kernel("derivative", self._emitted.derivative).instructions, self.system.kernel("landing", self._emitted.landing).instructions
+
     @cached_property
     def residuals(self) -> int:
         return self.system.kernel("residuals", _residuals).address

@@ -1,0 +1,49 @@
+/* The underlying ODE q′ = v, v′ = a(t, q, v) and the projection onto its constraints, for CVODE and ARKODE.
+
+   The projection is Newton's method in the metric of M: dq = −M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹ g, then dv likewise from w + D dq.  It converges quadratically, so that a correction
+   within the tolerance is the last one needed.  An error estimate is projected onto the tangent space with the same factors. */
+
+#pragma once
+
+#include "common.h"
+
+#define STATES (2 * COORDINATES)
+#define PROJECTION_ITERATIONS 10
+
+typedef struct {
+    double rtol, atol;
+} Tolerances;
+
+static int right_side(double t, N_Vector y, N_Vector out, void *data) {
+    (void)data;
+    const double *arguments[] = {&t, N_VGetArrayPointer(y)};
+    double *results[] = {N_VGetArrayPointer(out)};
+    return derivative(arguments, results, NULL, NULL, 0);
+}
+
+static int project(double t, N_Vector current, N_Vector correction, double eps, N_Vector error, void *data) {
+    (void)eps;
+    const Tolerances *tolerances = data;
+    const double *y0 = N_VGetArrayPointer(current);
+    double *total = N_VGetArrayPointer(correction), y[STATES], step[STATES], none[STATES] = {0}, projected[STATES];
+    double *e = error ? N_VGetArrayPointer(error) : none;
+    memcpy(y, y0, sizeof y);
+    memset(total, 0, sizeof y);
+    const double *arguments[] = {&t, y, e};
+    double *results[] = {step, projected};
+    for (int iteration = 0; iteration < PROJECTION_ITERATIONS; iteration++) {
+        projection(arguments, results, NULL, NULL, 0);
+        double sum = 0.0;
+        for (int i = 0; i < STATES; i++) {
+            const double scaled = step[i] / (tolerances->rtol * fabs(y0[i]) + tolerances->atol);
+            sum += scaled * scaled;
+            total[i] += step[i];
+            y[i] = y0[i] + total[i];
+        }
+        if (sum <= STATES) {
+            memcpy(e, projected, sizeof y);
+            return 0;
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,78 @@
+"""Method "auto" meets stiffness: it moves to an implicit method and back, says so, and resolves oscillations that are above the tolerance."""
+
+import numpy as np
+import pytest
+
+import holonome as hn
+
+
+def damped_pair(k=1e3, c=1e3) -> hn.System:
+    """A pendulum with a small mass on a stiff, strongly damped spring: rates of 1e5 beside a motion of seconds."""
+
+    def force(q, v, p):
+        spring = p.k * (q[2:] - q[:2]) + p.c * (v[2:] - v[:2])
+        return np.concatenate([spring + np.array([0.0, -9.81]), 0.01 * np.array([0.0, -9.81]) - spring])
+
+    return hn.System([1.0, 1.0, 0.01, 0.01], force, lambda q: q[0] ** 2 + q[1] ** 2 - 1, parameters={"k": k, "c": c}, names=["x", "y", "a", "b"])
+
+
+def braked() -> hn.System:
+    """Two masses, the small one braked hard between t = 20 and 60 only."""
+    return hn.System([1.0, 0.01], lambda t, q, v: np.array([-q[0] - 5 * (q[0] - q[1]), 5 * (q[0] - q[1]) - np.where((t > 20) & (t < 60), 2e3, 0.02) * v[1]]), n=2)
+
+
+def test_stiff_damping_is_recognised_and_stepped_over():
+    system, start = damped_pair(), [1.0, 0.0, 1.0, 0.0]
+    sol = hn.solve(system, (0, 10), start, rtol=1e-6)
+    assert sol.success
+    assert sol.steps < 8000, "the explicit method alone needs 158 000"
+    assert "stiffness" in sol.message
+    assert sol.method == "auto: dop853 → ggl"
+    reference = hn.solve(system, (0, 10), start, method="ggl", rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e-4)
+    assert np.all(np.diff(sol.t) > 0)
+    assert sol.history.h.size == sol.steps
+
+
+def test_there_and_back_with_events_t_eval_and_dense_output():
+    system, times = braked(), np.linspace(0, 100, 201)
+    sol = hn.solve(system, (0, 100), [1.0, 0.0], rtol=1e-6, dense_output=True, events=hn.Event(lambda q: q[0]))
+    assert sol.method == "auto: dop853 → ggl → dop853"
+    assert sol.steps < 10_000, "the explicit method alone needs 1 250 000"
+    reference = hn.solve(system, (0, 100), [1.0, 0.0], method="ggl", rtol=1e-10, atol=1e-12, t_eval=times)
+    np.testing.assert_allclose(sol.sol(times)[0], reference.q, atol=5e-4)
+    only = hn.solve(system, (0, 100), [1.0, 0.0], rtol=1e-6, t_eval=times)
+    np.testing.assert_array_equal(only.t, times)
+    np.testing.assert_allclose(only.q, reference.q, atol=5e-4)
+    crossings = np.flatnonzero(np.diff(np.sign(reference.q[0])))
+    assert sol.t_events[0].size == crossings.size
+    np.testing.assert_allclose(sol.t_events[0], times[crossings], atol=0.5)
+
+
+def test_terminal_events_count_across_the_switch():
+    sol = hn.solve(braked(), (0, 100), [1.0, 0.0], events=hn.Event(lambda q: q[0], terminal=12))
+    assert sol.status == 1
+    assert sol.t_events[0].size == 12
+    assert sol.t[-1] == sol.t_events[0][-1]
+    assert sol.t[-1] > 20
+
+
+def test_an_oscillation_above_the_tolerance_is_resolved():
+    mechanism = hn.mechanisms.stiff_spring(eps=1e-4)
+    sol = hn.solve(mechanism.system, (0, 2), mechanism.q0, mechanism.v0)
+    assert sol.method == "dop853"
+    assert sol.steps > 4000
+    assert np.max(np.abs(sol.energy - sol.energy[0])) < 1e-3 * abs(sol.energy[0])
+
+
+def test_decisions_are_repeatable():
+    first, second = (hn.solve(damped_pair(), (0, 5), [1.0, 0.0, 1.0, 0.0]) for _ in range(2))
+    assert first.message == second.message
+    np.testing.assert_array_equal(first.y, second.y)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "andrews", "slider_crank", "chain"])
+def test_ordinary_mechanisms_stay_explicit(name):
+    mechanism = hn.mechanisms.get(name)
+    sol = hn.solve(mechanism.system, (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span, mechanism.q0, mechanism.v0, rtol=1e-7)
+    assert sol.method == "dop853"
