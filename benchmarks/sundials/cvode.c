@@ -17,6 +17,12 @@ static int jacobian(double t, N_Vector y, N_Vector fy, SUNMatrix J, void *data, 
     return derivative_jacobian(arguments, results, NULL, NULL, 0);
 }
 
+static int project_step(double t, N_Vector y, N_Vector correction, double eps, N_Vector error, void *data) {
+    (void)eps;
+    double none[STATES] = {0};
+    return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction), error ? N_VGetArrayPointer(error) : none, data);
+}
+
 int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out, double *seconds, long *counts,
               char *message) {
     Tolerances tolerances = {rtol, atol};
@@ -41,7 +47,7 @@ int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobia
     } else {
         CVodeSetLinearSolver(cvode, solver, J);
         if (exact_jacobian) CVodeSetJacFn(cvode, jacobian);
-        CVodeSetProjFn(cvode, project);
+        CVodeSetProjFn(cvode, project_step);
     }
 
     double t;

@@ -21,16 +21,13 @@ static int right_side(double t, N_Vector y, N_Vector out, void *data) {
     return derivative(arguments, results, NULL, NULL, 0);
 }
 
-static int project(double t, N_Vector current, N_Vector correction, double eps, N_Vector error, void *data) {
-    (void)eps;
-    const Tolerances *tolerances = data;
-    const double *y0 = N_VGetArrayPointer(current);
-    double *total = N_VGetArrayPointer(correction), y[STATES], step[STATES], none[STATES] = {0}, projected[STATES];
-    double *e = error ? N_VGetArrayPointer(error) : none;
+/* Where y0 must be moved (`total`) to satisfy the constraints; `e` becomes its part tangential to them. */
+static int project(double t, const double *y0, double *total, double *e, const Tolerances *tolerances) {
+    double y[STATES], step[STATES], tangential[STATES];
     memcpy(y, y0, sizeof y);
     memset(total, 0, sizeof y);
     const double *arguments[] = {&t, y, e};
-    double *results[] = {step, projected};
+    double *results[] = {step, tangential};
     for (int iteration = 0; iteration < PROJECTION_ITERATIONS; iteration++) {
         projection(arguments, results, NULL, NULL, 0);
         double sum = 0.0;
@@ -41,7 +38,7 @@ static int project(double t, N_Vector current, N_Vector correction, double eps, 
             y[i] = y0[i] + total[i];
         }
         if (sum <= STATES) {
-            memcpy(e, projected, sizeof y);
+            memcpy(e, tangential, sizeof tangential);
             return 0;
         }
     }

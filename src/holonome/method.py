@@ -25,7 +25,7 @@ class Method:
     formulation
         What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`.
     integrator
-        How: :class:`RungeKutta` for the underlying ODE, :class:`BDF` for the others.
+        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE.
 
     Examples
     --------
@@ -42,10 +42,9 @@ class Method:
             raise TypeError(f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use UnderlyingODE() or GGL()")
         if not isinstance(self.integrator, Integrator):
             raise TypeError(f"Method: {self.integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
-        explicit = isinstance(self.formulation, UnderlyingODE)
-        if explicit != isinstance(self.integrator, RungeKutta):
-            nearest = "RungeKutta('dopri5')" if explicit else "BDF()"
-            raise TypeError(f"Method: {self.integrator!r} cannot advance {self.formulation!r}; the nearest sensible choice is {nearest}")
+        if isinstance(self.integrator, RungeKutta) and not isinstance(self.formulation, UnderlyingODE):
+            raise TypeError(f"Method: {self.integrator!r} is explicit and cannot advance {self.formulation!r}; the nearest sensible choices are BDF() for this formulation "
+                            "or UnderlyingODE() for this integrator")
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
+    "bdf": Entry(Method(Index1(projection=True), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
     "ggl*": Entry(Method(GGL(newton_test="qv"), BDF.dassl()), "the same with DASSL's convergence test, on positions and velocities only",
                   f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
@@ -77,7 +77,7 @@ AUTO, SMOOTH = "auto", "smooth"
 _SMOOTH_METHOD = Method(GGL(error_test="q"), BDF(max_order=2))
 """A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the oscillations."""
 
-STIFF_METHOD = "ggl", _REGISTRY["ggl"].method
+STIFF_METHOD = "bdf", _REGISTRY["bdf"].method
 """What "auto" takes where stiffness limits the explicit methods."""
 
 FINE = 1e-5

@@ -131,6 +131,7 @@ class Implicit:
         memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
         memory[bdf.MAX_ITERATIONS], memory[bdf.RATE_FLOOR] = 10 if self.constant else 4, self.integrator.rate_floor
         memory[bdf.CONSTANT_STEP] = self.constant
+        memory[bdf.PROJECT] = getattr(self.formulation, "projection", False) and self.system.m > 0
         return memory
 
     def begin(self, task: Run, trusted: bool) -> int:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from holonome.formulations.implicit import Residual, at, unknowns
-from holonome.formulations.index3 import tested
+from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.model import Model
 
 

@@ -73,6 +73,14 @@ def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
     return ca.substitute(expression, ca.vertcat(model.q, model.v), ca.vertcat(y["q"], y["v"]))
 
 
+def tested(which: str, n: int, size: int) -> np.ndarray:
+    """A mask over the unknowns: positions, positions and velocities, or all."""
+    count = {"q": n, "qv": 2 * n, "all": size}.get(which)
+    if count is None:
+        raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
+    return (np.arange(size) < count).astype(float)
+
+
 class _Elimination:
     """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen for little fill."""
 

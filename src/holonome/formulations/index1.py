@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from holonome.formulations.implicit import Residual, at, unknowns
-from holonome.formulations.index3 import tested
+from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.model import Model
 
 
@@ -23,12 +22,19 @@ class Index1:
 
     Parameters
     ----------
+    projection
+        After every step q and v return to the manifold, and the error estimate is freed of what that removes: the coordinate projection of Eich.
     alpha, beta
         Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.
     error_test
         Which components the error test sees: "q", "qv" or "all".
+
+    References
+    ----------
+    E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
     """
 
+    projection: bool = False
     alpha: float = 0.0
     beta: float = 0.0
     error_test: str = "qv"
@@ -51,4 +57,4 @@ def Baumgarte(alpha: float = 10.0, beta: float | None = None, error_test: str = 
     ----------
     J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods Appl. Mech. Eng. 1 (1972).
     """
-    return Index1(alpha, alpha if beta is None else beta, error_test)
+    return Index1(False, alpha, alpha if beta is None else beta, error_test)

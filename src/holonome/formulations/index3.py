@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from holonome.formulations.implicit import Residual, at, unknowns
+from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.model import Model
 
 
@@ -34,11 +34,3 @@ class Index3:
         powers = np.concatenate([np.full(n, -1.0), np.full(n, -2.0), np.zeros(model.position_rows), np.full(model.h.numel(), -1.0)])
         return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()), powers,
                         np.concatenate([np.zeros(n), np.ones(n), np.full(m, 2.0)]))
-
-
-def tested(which: str, n: int, size: int) -> np.ndarray:
-    """A mask over the unknowns: positions, positions and velocities, or all."""
-    count = {"q": n, "qv": 2 * n, "all": size}.get(which)
-    if count is None:
-        raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
-    return (np.arange(size) < count).astype(float)

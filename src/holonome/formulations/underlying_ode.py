@@ -33,6 +33,7 @@ from numba import njit
 from holonome.engine import saddle_point as sp
 from holonome.engine.calls import NativeKernel, call, carray, pointer, run_kernel, shift
 from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
+from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.model import Model
 from holonome.system import System
 
@@ -58,6 +59,14 @@ class UnderlyingODE:
     """
 
     projection: bool = True
+
+    def residual(self, model: Model) -> Residual:
+        """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
+        n, emitted = model.n, _Emitted(model)
+        Y, dY, y, dy = unknowns(model)
+        F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()),
+                        np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]), np.zeros(Y.numel()))
 
 
 class _Saddle:

@@ -35,7 +35,7 @@ MOST = 6
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR) = range(64, 73)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT) = range(64, 74)
 _XRATE = 0.25
 
 
@@ -141,7 +141,7 @@ def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.nda
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1,
                DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
                ATOL_ALL: size, PHI: (MOST + 3) * size,
-               LANDED: 6 * n + 8, LANDING_INPUT: 2 * n + 8}
+               LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8}
     values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count}
     own, at = np.zeros(sum(vectors.values())), 0
@@ -427,6 +427,49 @@ def _onto_manifold(P, memory, context, t, out):
     return OK
 
 
+@njit(cache=True)
+def _project(P, memory, context, t):
+    """Eich 1993, sections 2 and 4.1: q and v return to the manifold, and e is freed of what that removes.
+
+    The correction δ of the projected point is kept in SCRATCH; e becomes its tangential part for the error test.
+    """
+    n, landed, zero, y = P.n, part(memory, LANDED), part(memory, LANDING_INPUT), P.y
+    for i in range(2 * n):
+        zero[i], P.scratch[i] = P.e[i], 0.0
+    previous = math.inf
+    for iteration in range(5):
+        status = call(int(memory[LANDING]), t, y, zero, context, landed)
+        if status == SINGULAR:
+            status = call(int(memory[DENSE_LANDING]), t, y, zero, context, landed)
+        if status != OK:
+            return status
+        largest, scale = 0.0, 1e-300
+        for i in range(2 * n):
+            scale, largest = max(scale, abs(y[i])), max(largest, abs(landed[4 * n + i]))
+            y[i] += landed[4 * n + i]
+            P.scratch[i] += landed[4 * n + i]
+            if iteration == 0:
+                zero[2 * n + 1 + i] = landed[2 * n + i]
+        if not largest < 0.3 * scale:
+            return SINGULAR
+        if largest <= 1e-8 * scale or largest > 0.5 * previous:
+            break
+        previous = largest
+    for i in range(2 * n):
+        zero[i] = P.e[i]
+        P.e[i] = zero[2 * n + 1 + i]
+    return OK
+
+
+@njit(cache=True)
+def _take_projection(P, memory):
+    """The whole correction, that of Newton's method and δ, enters the differences: each of them then contains the projected point."""
+    n, whole = P.n, part(memory, LANDING_INPUT)
+    for i in range(2 * n):
+        P.e[i] = whole[i] + P.scratch[i]
+        whole[i] = 0.0
+
+
 @njit(cache=True, nogil=True)
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
     """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
@@ -469,8 +512,14 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if status == INTERRUPTED:
             return run.STOPPED
         size_of_e, terk, terkm1, erkm1, order_new, estimate = math.inf, 0.0, 0.0, 0.0, k, math.inf
+        project = memory[PROJECT] > 0.0
+        if converged and project:
+            status = _project(P, memory, context, t + h)
+            converged = status == OK
         if converged:
             size_of_e, terk, terkm1, erkm1, order_new, estimate = _estimate(P, k)
+            if project:
+                _take_projection(P, memory)
         error = memory[CK] * size_of_e
         if converged and (error <= 1.0 or (constant and error - error == 0.0)):
             h_new = _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1)
