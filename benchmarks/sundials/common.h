@@ -1,4 +1,4 @@
-/* What the two drivers share.  The problem (problem.c, written by CasADi) and its sizes (-DCOORDINATES, -DPOSITION_ROWS, -DROWS) come from peers.py. */
+/* What the drivers share.  The problem (problem.c, written by CasADi) and its sizes (-DCOORDINATES, -DPOSITION_ROWS, -DROWS) come from peers.py. */
 
 #pragma once
 

@@ -1,6 +1,6 @@
 /* CVODE on the underlying ODE q′ = v, v′ = a(t, q, v), with projection onto the constraints.
 
-   BDF with Newton's method on a dense matrix (`exact_jacobian`: by CasADi, else CVODE's difference quotients); after each step CVODE calls the projection.
+   BDF with Newton's method on a dense matrix (`exact_jacobian`: by CasADi, else CVODE's difference quotients); CVODE projects after each step.
    `adams`: Adams formulas with fixed-point iteration instead, for which CVODE has no projection; the solution drifts.
    Returns the flag of CVode; `seconds` is the time of CVode alone. */
 
@@ -23,8 +23,8 @@ static int project_step(double t, N_Vector y, N_Vector correction, double eps, N
     return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction), error ? N_VGetArrayPointer(error) : none, data);
 }
 
-int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out, double *seconds, long *counts,
-              char *message) {
+int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out, double *seconds,
+              long *counts, char *message) {
     Tolerances tolerances = {rtol, atol};
     SUNContext context;
     SUNContext_Create(NULL, &context);

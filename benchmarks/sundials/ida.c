@@ -27,8 +27,8 @@ static int matrix(double t, double cj, N_Vector y, N_Vector yp, N_Vector r, SUNM
     return ((Form *)data)->matrix(arguments, results, NULL, NULL, 0);
 }
 
-int run_ida(int ggl, double end, double rtol, double atol, double atol_multipliers, int suppress, double newton_tolerance, const double *y0, const double *yp0,
-            double *out, double *seconds, long *counts, char *message) {
+int run_ida(int ggl, double end, double rtol, double atol, double atol_multipliers, int suppress, double newton_tolerance, const double *y0,
+            const double *yp0, double *out, double *seconds, long *counts, char *message) {
     Form form = ggl ? (Form){ggl_residual, ggl_matrix} : (Form){index2_residual, index2_matrix};
     const int states = 2 * COORDINATES, size = states + ROWS + (ggl ? POSITION_ROWS : 0);
     SUNContext context;

@@ -25,7 +25,7 @@ class Method:
     formulation
         What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`.
     integrator
-        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE.
+        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Method:
             raise TypeError(f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use UnderlyingODE() or GGL()")
         if not isinstance(self.integrator, Integrator):
             raise TypeError(f"Method: {self.integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
-        if isinstance(self.integrator, RungeKutta) and not isinstance(self.formulation, UnderlyingODE):
+        if isinstance(self.integrator, RungeKutta) and not isinstance(self.formulation, (UnderlyingODE, Index1)):
             raise TypeError(f"Method: {self.integrator!r} is explicit and cannot advance {self.formulation!r}; the nearest sensible choices are BDF() for this formulation "
                             "or UnderlyingODE() for this integrator")
 
@@ -66,7 +66,7 @@ _REGISTRY = {
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
     "bdf": Entry(Method(Index1(projection=True), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
-    "ggl*": Entry(Method(GGL(newton_test="qv"), BDF.dassl()), "the same with DASSL's convergence test, on positions and velocities only",
+    "ggl*": Entry(Method(GGL(predict_multipliers=True), BDF.dassl()), "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the motion",
                   f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
     "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
     "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),

@@ -15,6 +15,7 @@ from holonome.engine import run
 from holonome.engine.context import DENSE_CALLS
 from holonome.errors import HolonomeError
 from holonome.events import Event, as_events
+from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.initial import consistent, require_finite, vector
 from holonome.integrators.bdf import BDF
@@ -98,7 +99,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
     rtol, atol = _tolerances(rtol, atol, system.n)
     name, chosen = resolve(method, rtol, motion)
     t0, t1 = _span(t_span)
-    task = Run(_stepper(system, chosen, projection, step), name, t0, t1, rtol, atol)
+    task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
     y0 = np.zeros(2 * system.n)
     y0[: system.n] = vector("q0", q0, system.n)
     if v0 is not None:
@@ -139,7 +140,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
 def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, dense: bool, max_step: float) -> Run | None:
     """The same run from here on by a method of the other kind; None if it cannot start here."""
     system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO, leg.rtol)
-    task = Run(_stepper(system, method, None, None), name, t, leg.t1, leg.rtol, leg.atol)
+    task = Run(_stepper(system, method, t, leg.t1, None, None), name, t, leg.t1, leg.rtol, leg.atol)
     task.start_of_all = leg.start_of_all
     left = [Event(event.function, int(leg.memory[int(leg.memory[run.EVENT_TERMINAL]) + i]), event.direction) for i, event in enumerate(leg.events)]
     way = 1 if leg.t1 > t else -1
@@ -162,7 +163,7 @@ def _energy_taken(solution: Solution) -> str:
     return f"fast oscillations were damped out: the energy went from {energy[0]:.6g} to {energy[-1]:.6g}"
 
 
-def _stepper(system: System, method: Method, projection: bool | None, step: float | None) -> Explicit | Implicit:
+def _stepper(system: System, method: Method, t0: float, t1: float, projection: bool | None, step: float | None) -> Explicit | Implicit:
     """What advances this method."""
     constant = step if step is not None else method.integrator.step
     if constant is not None and not (isinstance(constant, Real) and 0 < constant < math.inf):
@@ -170,8 +171,13 @@ def _stepper(system: System, method: Method, projection: bool | None, step: floa
     size = float(constant or 0.0)
     if isinstance(method.integrator, RungeKutta) and isinstance(method.formulation, UnderlyingODE):
         return Explicit(system, method.integrator.name, method.formulation.projection if projection is None else bool(projection), size)
-    assert isinstance(method.integrator, BDF)
-    return Implicit(system, method.formulation, method.integrator, size)
+    formulation = method.formulation
+    if isinstance(formulation, Index1) and formulation.alpha is None:
+        formulation = formulation.with_time_constant(5 * size if size else abs(t1 - t0) / 200)
+    if isinstance(method.integrator, RungeKutta):
+        assert isinstance(formulation, Index1)
+        return Explicit(system, method.integrator.name, formulation.projection, size, (formulation.alpha or 0.0, formulation.beta or 0.0))
+    return Implicit(system, formulation, method.integrator, size)
 
 
 def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.ndarray) -> Solution:

@@ -17,7 +17,7 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
 from holonome.errors import SingularSystem
 from holonome.formulations.implicit import ImplicitKernels
-from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels
+from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
 from holonome.integrators import bdf
 from holonome.integrators import runge_kutta as rk
 from holonome.system import System
@@ -58,8 +58,8 @@ class Explicit:
 
     advance = staticmethod(rk.advance)
 
-    def __init__(self, system: System, tableau: str, project: bool, constant: float) -> None:
-        self.system, self.tableau, self.project, self.constant = system, tableau, project, constant
+    def __init__(self, system: System, tableau: str, project: bool, constant: float, stabilisation: tuple[float, float] = (0.0, 0.0)) -> None:
+        self.system, self.tableau, self.project, self.constant, self.stabilisation = system, tableau, project, constant, stabilisation
         self.columns = 2 * system.n
 
     def memory(self, events: int) -> np.ndarray:
@@ -67,10 +67,11 @@ class Explicit:
             compiled = kernels(self.system)
             header, at = _layout(self.columns, events, rk.interpolant.address)
             own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.n, at)
-            addresses = {rk.DERIVATIVE: compiled.derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
+            derivative = stabilised_derivative(self.system, *self.stabilisation) if any(self.stabilisation) else compiled.derivative
+            addresses = {rk.DERIVATIVE: derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 
-        memory = _shared(self.system, ("memory", self.tableau, events), build)
+        memory = _shared(self.system, ("memory", self.tableau, self.stabilisation, events), build)
         constrained = self.system.m > 0
         memory[run.ON_MANIFOLD] = 1.0
         memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
@@ -123,7 +124,7 @@ class Implicit:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
             own, own_header = bdf.own_memory(residual, self.system.n, compiled.factor_count, at)
             landing = kernels(self.system).landing if self.system.m else 0
-            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix,
+            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix, bdf.PREDICTION_KERNEL: compiled.prediction,
                          bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 

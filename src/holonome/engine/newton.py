@@ -118,14 +118,12 @@ def norm(x, weights, mask, count, size):
 
 @njit(cache=True)
 def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
-    """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); E collects the corrections.
+    """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 
     Returns (status, converged, rate factor S, number of evaluations).
     """
     damping = 2.0 / (1.0 + cj / cj_of_matrix)
     y, dy, delta, e, size = P.y, shift(P.y, P.size), P.delta, P.e, P.size
-    for i in range(size):
-        e[i] = 0.0
     rounding = 100.0 * 2.2e-16 * norm(y, P.weights, P.newton_mask, P.newton_count, size)
     first, evaluations = 0.0, 0
     for m in range(most):

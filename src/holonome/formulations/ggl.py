@@ -23,7 +23,10 @@ class GGL:
     error_test
         Which components the error test sees: "q", "qv" or "all".
     newton_test
-        Which components the convergence test sees; "all" includes the multipliers, "qv" is GGL* of Yen & Petzold.
+        Which components the convergence test sees; "all" includes the multipliers.
+    predict_multipliers
+        Start λ and μ of each step from the residuals r₁ = v − q′ and r₂ = f − M v′ of the predicted motion, by the pseudo-inverse of Gᵀ, instead of extrapolating them.
+        With ``newton_test="qv"`` this is GGL* of Yen & Petzold, section 5.2 (who take (GY)⁻ᵀYᵀ as the pseudo-inverse; here it is (C Cᵀ)⁻¹C).
 
     References
     ----------
@@ -32,11 +35,19 @@ class GGL:
 
     error_test: str = "qv"
     newton_test: str = "qv"
+    predict_multipliers: bool = False
 
     def residual(self, model: Model) -> Residual:
         n, m, mg = model.n, model.rows, model.position_rows
         Y, dY, y, dy = unknowns(model, mu=mg)
+        predicted = self._prediction(model, y, dy) if self.predict_multipliers else None
         F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
                        at(model, model.w, y), at(model, model.g, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()),
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), predicted,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
+
+    def _prediction(self, model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:
+        G, C = at(model, model.G, y), at(model, model.C, y)
+        lam = ca.ldl_solve(C @ (at(model, model.f, y) - at(model, model.M, y) @ dy["v"]), *ca.ldl(C @ C.T))
+        mu = ca.ldl_solve(G @ (y["v"] - dy["q"]), *ca.ldl(G @ G.T))
+        return ca.vertcat(lam, mu)

@@ -42,6 +42,8 @@ class Residual:
         The unknowns in groups, by number, that are eliminated one after the other, so that each pivot is safe.
     error_tested, newton_tested
         Which unknowns the error test and the convergence test of Newton's method see.
+    predicted
+        Multipliers, Y behind q and v, as expressions of the predicted (Y, Y′); None extrapolates them like the rest.
     row_powers, column_powers
         Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
     """
@@ -52,6 +54,7 @@ class Residual:
     groups: tuple[range, ...]
     error_tested: np.ndarray
     newton_tested: np.ndarray
+    predicted: ca.SX | None = None
     row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     column_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -205,6 +208,11 @@ class ImplicitKernels:
     def F(self) -> int:
         r = self.residual
         return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.F), None))
+
+    @cached_property
+    def prediction(self) -> int:
+        r = self.residual
+        return 0 if r.predicted is None else self._address("prediction", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.predicted), None))
 
     @cached_property
     def factors(self) -> int:

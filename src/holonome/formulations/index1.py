@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -25,7 +25,8 @@ class Index1:
     projection
         After every step q and v return to the manifold, and the error estimate is freed of what that removes: the coordinate projection of Eich.
     alpha, beta
-        Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.
+        Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.  None takes five steps as time constant, or, where the steps
+        are chosen by the tolerances, a two-hundredth of the run.
     error_test
         Which components the error test sees: "q", "qv" or "all".
 
@@ -35,11 +36,17 @@ class Index1:
     """
 
     projection: bool = False
-    alpha: float = 0.0
-    beta: float = 0.0
+    alpha: float | None = 0.0
+    beta: float | None = 0.0
     error_test: str = "qv"
 
+    def with_time_constant(self, time: float) -> Index1:
+        """The same with α = β = 1/time."""
+        return replace(self, alpha=1 / time, beta=1 / time)
+
     def residual(self, model: Model) -> Residual:
+        if self.alpha is None or self.beta is None:
+            raise ValueError("alpha: None is replaced by solve(), which knows the step; give a number here")
         n, m, mg = model.n, model.rows, model.position_rows
         Y, dY, y, dy = unknowns(model, a=n)
         C = at(model, model.C, y)
@@ -47,11 +54,11 @@ class Index1:
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
         size = Y.numel()
         groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
-        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
+        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), None, np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
 
 
-def Baumgarte(alpha: float = 10.0, beta: float | None = None, error_test: str = "qv") -> Index1:
-    """Index 1 with Baumgarte's stabilisation.
+def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:
+    """Index 1 with Baumgarte's stabilisation; by default α = β, with a time constant of a few steps.
 
     References
     ----------

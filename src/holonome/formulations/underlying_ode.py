@@ -65,7 +65,7 @@ class UnderlyingODE:
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()),
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()), None,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]), np.zeros(Y.numel()))
 
 
@@ -106,13 +106,14 @@ def _smallest_pivot(A: ca.SX, factors: tuple) -> ca.SX:
 class _Emitted:
     """The expressions shared by the kernels of one model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, alpha: float = 0.0, beta: float = 0.0) -> None:
         self.model = model
         factors = ca.ldl(model.M)
         self.Mif = ca.ldl_solve(model.f, *factors)
         self.all = _Saddle(model.M, model.C, factors)
         self.position = self.all if model.position_rows == model.rows else _Saddle(model.M, model.G, factors)
-        self.a, self.lam = self.all.solve(self.Mif, -model.gamma)
+        level = model.gamma + 2 * alpha * model.w + beta**2 * ca.vertcat(model.g, ca.SX(model.rows - model.position_rows, 1))
+        self.a, self.lam = self.all.solve(self.Mif, -level)
         self.margin = ca.fmin(_smallest_pivot(model.M, factors) - PIVOT_MARGIN, ca.fmin(self.all.margin(), self.position.margin()))
 
     def derivative(self, model: Model):
@@ -241,6 +242,11 @@ class Kernels:
             return None
         parts = np.split(out[:-1], np.cumsum(sizes)[:-1])
         return {name: values.reshape(shape) for (name, shape), values in zip(shapes.items(), parts, strict=True)}
+
+
+def stabilised_derivative(system: System, alpha: float, beta: float) -> int:
+    """Address of the derivative with Baumgarte's terms, C a = −γ − 2α w − β² g."""
+    return system.kernel(f"derivative {alpha!r} {beta!r}", lambda model: _Emitted(model, alpha, beta).derivative(model)).address
 
 
 def kernels(system: System) -> Kernels:

@@ -35,7 +35,7 @@ MOST = 6
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT) = range(64, 74)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL) = range(64, 75)
 _XRATE = 0.25
 
 
@@ -199,16 +199,24 @@ def _coefficients(P, memory, counts, h):
 
 
 @njit(cache=True)
-def _predict(P, k):
+def _predict(P, memory, context, t, k):
+    """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true."""
     size, y, dy = P.size, P.y, shift(P.y, P.size)
     for i in range(size):
-        y[i], dy[i] = 0.0, 0.0
+        y[i], dy[i], P.e[i] = 0.0, 0.0, 0.0
     for j in range(k + 1):
         g = P.gamma[j]
         for i in range(size):
             value = P.phi[j * size + i]
             y[i] += value
             dy[i] += g * value
+    kernel = int(memory[PREDICTION_KERNEL])
+    if kernel != 0 and call(kernel, t, y, y, context, P.delta) == OK:
+        for i in range(2 * P.n, size):
+            value = P.delta[i - 2 * P.n]
+            if value - value == 0.0:
+                P.e[i] = value - y[i]
+                y[i] = value
 
 
 @njit(cache=True)
@@ -217,7 +225,7 @@ def _correct(P, memory, context, counts, t):
     k = counts[ORDER]
     while True:
         fresh = counts[HAVE_MATRIX] == 0
-        _predict(P, k)
+        _predict(P, memory, context, t, k)
         if fresh:
             status, kind = newton.evaluate_matrix(P, context, t, memory[CJ])
             counts[NJEV] += 1
