@@ -74,7 +74,8 @@ def codes(mechanism, end: float) -> dict[str, Code]:
 
     peers = {}
     for form, name in (("ggl", "GGL"), ("index2", "index 2")):
-        peers |= {f"IDA {name}": theirs(peer.ida, form), f"IDA {name}, tuned": theirs(peer.ida, form, multiplier_tolerance=UNTESTED, newton_tolerance=NEWTON)}
+        peers |= {f"IDA {name}": theirs(peer.ida, form),
+                  f"IDA {name}, tuned": theirs(peer.ida, form, multiplier_tolerance=UNTESTED, newton_tolerance=NEWTON)}
     peers |= {"CVODE BDF": theirs(peer.cvode), "CVODE BDF, tuned": theirs(peer.cvode, newton_tolerance=NEWTON),
               "CVODE Adams, no projection": theirs(peer.cvode, adams=True)}
     peers |= {f"ARKODE order {order}": theirs(peer.arkode, order) for order in (5, 8)}
@@ -111,7 +112,7 @@ def compare(name: str, points: list[dict]) -> list[dict]:
         for error in ERRORS:
             competing = [code for code in theirs if _near(curves.get(code, []), error) >= FEWEST]
             times = {code: _at_error(curves[code], error) for code in (ours, *competing)}
-            best = min(competing, key=lambda code: (_beyond(curves[code], error), times[code]))  # noqa: B023
+            best = min(competing, key=lambda code: (_beyond(curves[code], error), times[code]))
             rows.append({"mechanism": name, "formulation": formulation, "error": error, "ours": times[ours], "peer": best, "theirs": times[best],
                          "ratio": times[ours] / times[best], "goal": goal, "beyond": [code for code in (ours, best) if _beyond(curves[code], error)]})
     return rows

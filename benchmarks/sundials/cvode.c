@@ -23,8 +23,8 @@ static int project_step(double t, N_Vector y, N_Vector correction, double eps, N
     return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction), error ? N_VGetArrayPointer(error) : none, data);
 }
 
-int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out, double *seconds,
-              long *counts, char *message) {
+int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out,
+              double *seconds, long *counts, char *message) {
     Tolerances tolerances = {rtol, atol};
     SUNContext context;
     SUNContext_Create(NULL, &context);

@@ -121,7 +121,7 @@ def list_methods() -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("what it is, references", ratio=1)
-    table.add_row("auto", "chooses one of those below by the tolerance")
+    table.add_row("auto", "starts explicit, by the tolerance, and moves to bdf where stiffness is met")
     for name, entry in methods().items():
         table.add_row(name, Text(entry.summary) + Text(f"\n{entry.reference}", style="dim"))
     _out().print(table)

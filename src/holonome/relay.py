@@ -1,14 +1,16 @@
 """Stiffness without expertise: a relay of explicit and implicit legs, for method "auto".
 
-A run begins explicit.  After every few thousand steps the fastest rate of the system, ρ, is estimated by power iteration on differences of the accelerations.  Where the step is no longer small against 1/ρ,
-stability may be what limits it, and an implicit leg is tried from there for a few hundred steps; the one that makes more progress for its cost goes on.  Back it goes the same way, where the implicit
-steps have become so small that an explicit method could take them.  Costs are counted in instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
-has to be resolved by either kind, and then the explicit one wins.
+A run begins explicit.  After every few thousand steps the fastest rate of the system, ρ, is estimated by power iteration on differences of the accelerations.  Where the
+step is no longer small against 1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few hundred steps; the one that makes more progress
+for its cost goes on.  Back it goes the same way, where the implicit steps have become so small that an explicit method could take them.  Costs are counted in
+instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance has to be resolved by either kind, and then the explicit
+one wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -141,7 +143,7 @@ def _merged(parts: list[Solution]) -> Solution:
     """The legs' results as one; the first point of a later leg is the last of the one before it."""
     last, n = parts[-1], parts[0].system.n
     ends = np.array([part.t[-1] if part.t.size else np.nan for part in parts])
-    skip = [0] + [int(part.t.size > 0 and before.t.size > 0 and part.t[0] == before.t[-1]) for before, part in zip(parts[:-1], parts[1:], strict=True)]
+    skip = [0] + [int(part.t.size > 0 and before.t.size > 0 and part.t[0] == before.t[-1]) for before, part in pairwise(parts)]
     last.t = np.concatenate([part.t[s:] for part, s in zip(parts, skip, strict=True)])
     last.states = np.concatenate([part.states[s:, : 2 * n] for part, s in zip(parts, skip, strict=True)])
     for name in ("nfev", "steps", "rejections", "landings", "njev", "nlu", "error_failures", "newton_failures", "dense_calls"):
@@ -151,8 +153,9 @@ def _merged(parts: list[Solution]) -> Solution:
     if histories:
         last.history = History(np.concatenate([h.accepted[:, : run.STEP_COLUMNS] for h in histories]), np.concatenate([h.rejected for h in histories]))
     if last.t_events is not None:
-        last.t_events = [np.concatenate([part.t_events[i] for part in parts]) for i in range(len(last.t_events))]
-        last.event_states = [np.concatenate([part.event_states[i][:, : 2 * n] for part in parts]) for i in range(len(last.t_events))]
+        count = len(last.t_events)
+        last.t_events = [np.concatenate([(part.t_events or [])[i] for part in parts]) for i in range(count)]
+        last.event_states = [np.concatenate([(part.event_states or [])[i][:, : 2 * n] for part in parts]) for i in range(count)]
     if last.sol is not None:
         last.sol = JoinedOutput([part.sol for part in parts], ends, 1.0 if last.t[-1] >= last.t[0] else -1.0)
     return last

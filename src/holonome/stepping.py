@@ -124,7 +124,8 @@ class Implicit:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
             own, own_header = bdf.own_memory(residual, self.system.n, compiled.factor_count, at)
             landing = kernels(self.system).landing if self.system.m else 0
-            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix, bdf.PREDICTION_KERNEL: compiled.prediction,
+            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix,
+                         bdf.PREDICTION_KERNEL: compiled.prediction,
                          bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 

@@ -211,8 +211,8 @@ class ImplicitKernels:
 
     @cached_property
     def prediction(self) -> int:
-        r = self.residual
-        return 0 if r.predicted is None else self._address("prediction", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.predicted), None))
+        r, predicted = self.residual, self.residual.predicted
+        return 0 if predicted is None else self._address("prediction", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(predicted), None))
 
     @cached_property
     def factors(self) -> int:
