@@ -125,10 +125,11 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
             task.restart(np.concatenate([start.q, start.v]))
             code = task.advance()
         if code == run.FULL:
-            if relay is not None and task.context[DENSE_CALLS] == 0:
-                code = relay.go_on(progress)
-            else:
-                code, relay = task.go_on(progress), None
+            with Interruption():
+                if relay is not None and task.context[DENSE_CALLS] == 0:
+                    code = relay.go_on(progress)
+                else:
+                    code, relay = task.go_on(progress), None
     if progress:
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
