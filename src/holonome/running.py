@@ -21,7 +21,7 @@ from holonome.result import History, Solution
 from holonome.stepping import Explicit, Implicit
 from holonome.switches import switching_times
 
-_FIRST_ROWS, _MOST_ROWS = 512, 65_536
+_FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _SECONDS_PER_CALL = 0.1
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 
@@ -68,7 +68,7 @@ class Run:
             self.calls_python |= foreign.path == "python"
         self.keep_all, self.dense = keep and t_eval is not None, dense
         self.chunks, self.step_chunks, self.rejection_chunks, self.found_chunks = [], [], [], []
-        self.rows, self.budget = _FIRST_ROWS, 2000
+        self.rows, self.budget = min(_FIRST_ROWS, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns)), 2000
         self._buffers()
         if keep_points or counts[run.NEXT_EVAL]:
             self.points[0, 0] = self.t0

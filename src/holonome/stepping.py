@@ -197,8 +197,6 @@ class Implicit:
         memory[bdf.CJ], memory[bdf.RATE_FACTOR] = 1 / h, 100.0
         counts[bdf.ORDER] = counts[bdf.ORDER_OLD] = k
         counts[bdf.PHASE], counts[bdf.CONSTANT_ORDER], counts[run.STATE], counts[run.ACCEPTED] = 1, 1, run.STEPPING, k - 1
-        atol, weights = int(memory[bdf.ATOL_ALL]), int(memory[bdf.WEIGHTS])
-        memory[weights: weights + size] = memory[atol: atol + size] + memory[run.RTOL] * np.abs(rows[-1])
         if counts[run.KEEP_POINTS]:
             task.points[:k, 0], task.points[:k, 1:] = history.t, rows[:, : self.columns]
             counts[run.POINTS] = k

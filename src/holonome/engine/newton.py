@@ -105,14 +105,13 @@ def solve(P, context, kind, cj):
         P.delta[i] *= cj ** P.column_powers[i]
 
 
-@njit(cache=True)
-def norm(x, weights, mask, count, size):
-    """Weighted root mean square over the components of a mask."""
+@njit(cache=True, fastmath={"contract", "reassoc"})
+def norm(x, weights, count, size):
+    """Weighted root mean square; weights are zero for components that are not tested."""
     total = 0.0
     for i in range(size):
-        if mask[i] > 0.0:
-            e = x[i] / weights[i]
-            total += e * e
+        e = x[i] * weights[i]
+        total += e * e
     return math.sqrt(total / count) if count > 0.0 else 0.0
 
 
@@ -124,7 +123,7 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """
     damping = 2.0 / (1.0 + cj / cj_of_matrix)
     y, dy, delta, e, size = P.y, shift(P.y, P.size), P.delta, P.e, P.size
-    rounding = 100.0 * 2.2e-16 * norm(y, P.weights, P.newton_mask, P.newton_count, size)
+    rounding = 100.0 * 2.2e-16 * norm(y, P.newton_weights, P.newton_count, size)
     first, evaluations = 0.0, 0
     for m in range(most):
         status = call(P.residual_kernel, t, y, y, context, delta)
@@ -138,13 +137,13 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
             y[i] -= delta[i]
             e[i] -= delta[i]
             dy[i] -= cj * delta[i]
-        change = norm(delta, P.weights, P.newton_mask, P.newton_count, size)
+        change = norm(delta, P.newton_weights, P.newton_count, size)
         if change <= rounding:
             return OK, True, rate_factor, evaluations
         if not change < 1e100:
             return OK, False, rate_factor, evaluations
         if m > 0:
-            rate = (change / first) ** (1.0 / m)
+            rate = change / first if m == 1 else math.sqrt(change / first) if m == 2 else (change / first) ** (1.0 / m)
             if rate > 0.9:
                 return OK, False, rate_factor, evaluations
             rate_factor = max(rate / (1.0 - rate), P.rate_floor)

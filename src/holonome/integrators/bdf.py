@@ -28,14 +28,14 @@ MOST = 6
 """Highest order; beyond 5 only at constant step."""
 
 (UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA,
- BETA, SIGMA, GAMMA, WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING,
+ BETA, SIGMA, GAMMA, ERROR_WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING,
  DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL) = range(64, 75)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS) = range(64, 76)
 _XRATE = 0.25
 
 
@@ -105,7 +105,8 @@ class Parts(NamedTuple):
     beta: Any
     sigma: Any
     gamma: Any
-    weights: Any
+    error_weights: Any
+    newton_weights: Any
     e: Any
     delta: Any
     scratch: Any
@@ -130,7 +131,7 @@ def _parts(memory):
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
                  int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
                  part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
-                 part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, WEIGHTS), part(memory, E), part(memory, DELTA),
+                 part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA),
                  part(memory, SCRATCH), part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
                  part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
 
@@ -138,7 +139,7 @@ def _parts(memory):
 def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     size = residual.size
-    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1,
+    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1,
                DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
                ATOL_ALL: size, PHI: (MOST + 3) * size,
                LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8}
@@ -156,7 +157,8 @@ def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.nda
 @njit(cache=True)
 def _set_weights(P):
     for i in range(P.size):
-        P.weights[i] = P.atol[i] + P.rtol * abs(P.phi[i])
+        weight = 1.0 / (P.atol[i] + P.rtol * abs(P.phi[i]))
+        P.error_weights[i], P.newton_weights[i] = P.error_mask[i] * weight, P.newton_mask[i] * weight
 
 
 @njit(cache=True)
@@ -245,7 +247,7 @@ def _correct(P, memory, context, counts, t):
 
 @njit(cache=True)
 def _norm_of_error(P, x):
-    return newton.norm(x, P.weights, P.error_mask, P.error_count, P.size)
+    return newton.norm(x, P.error_weights, P.error_count, P.size)
 
 
 @njit(cache=True)
@@ -489,6 +491,8 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], part(memory, run.Y), P.y, context, part(memory, run.EVENT_OLD)) != OK:
             return run.USER_FUNCTION_FAILED
         counts[run.STATE] = run.STEPPING
+    if counts[CONSTANT_ORDER] > 0:
+        _set_weights(P)
     while True:
         if counts[run.STATE] != run.STEPPING:
             code = run.record(memory, context, counts, points, t_eval)
