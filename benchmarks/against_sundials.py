@@ -1,6 +1,6 @@
 """How long this package takes against SUNDIALS in C, for the same error at the end.
 
-    sh benchmarks/sundials/build.sh
+    apt-get install libsundials-dev
     python benchmarks/against_sundials.py [--out benchmarks/results/sundials.csv]
 
 Each formulation is run over tolerances from 1e-3 to 1e-10; the codes take turns.  Our time is that of a whole call of hn.solve() in Python, theirs
@@ -181,7 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sundials.csv")
     target = parser.parse_args().out
-    peer_version, build = version(), os.environ.get("SUNDIALS_DIR") or "-O3 -march=native"
+    peer_version, build = version(), "-O3 -march=native" if os.environ.get("SUNDIALS_DIR") else "the distribution's"
     points: list[dict] = []
     rows: list[dict] = []
     progress = Console(stderr=True)

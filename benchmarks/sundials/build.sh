@@ -1,13 +1,11 @@
 #!/bin/sh
-# Build SUNDIALS with the compiler flags that the benchmark uses for the problems:  sh build.sh [archive of the sources]
+# Build SUNDIALS with the compiler flags that the benchmark uses for the problems:  SUNDIALS_DIR=target sh build.sh archive-of-the-sources
 # Debian's own library is compiled without optimisation and takes three to four times as long.
 set -eu
-version=6.4.1
-target=${SUNDIALS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/holonome-benchmarks/sundials}
+target=${SUNDIALS_DIR:?where to install}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-archive=${1:-$work/sundials.tar.gz}
-[ $# -gt 0 ] || curl -fsSL "https://github.com/LLNL/sundials/releases/download/v$version/sundials-$version.tar.gz" -o "$archive"
+archive=${1:?archive of the sources}
 mkdir "$work/source"
 tar xf "$archive" -C "$work/source" --strip-components=1
 cmake -S "$work/source" -B "$work/build" -DCMAKE_INSTALL_PREFIX="$target" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=Release \
