@@ -130,17 +130,17 @@ def _parts(memory):
         newton_count += newton_mask[i]
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
                  int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
-                 part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI),
-                 part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA), part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA),
-                 part(memory, SCRATCH), part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
+                 part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
+                 part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA), part(memory, SCRATCH),
+                 part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
                  part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
 
 
 def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     size = residual.size
-    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size, DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1,
-               DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
+    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
+               DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
                ATOL_ALL: size, PHI: (MOST + 3) * size,
                LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8}
     values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
