@@ -140,8 +140,8 @@ def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.nda
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     size = residual.size
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
-               DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size, ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size,
-               ATOL_ALL: size, PHI: (MOST + 3) * size,
+               DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size,
+               ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
                LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8}
     values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count}
