@@ -214,3 +214,20 @@ def test_baumgarte_bounds_the_drift(integrator):
     plain, stabilised = drift(hn.Index1()), drift(hn.Baumgarte())
     assert stabilised.max() < 0.1 * plain.max()
     assert stabilised[-stabilised.size // 4:].max() < 3 * stabilised[: stabilised.size // 4].max()
+
+
+@pytest.mark.parametrize("method", ["bdf", "ggl", "index2", "index3"])
+def test_coordinate_without_mass(method):
+    """The mass matrix is singular, so the elimination without pivoting hands over to the dense one."""
+    system = hn.System([1.0, 1.0, 0.0], lambda q: np.array([0.0, -9.81, -5 * q[2]]), lambda q: np.array([q[0] - np.sin(q[2]), q[1] + np.cos(q[2])]))
+    start = [1.0, 0.0, np.pi / 2]
+    reference = hn.solve(system, (0, 3), start, rtol=1e-10, atol=1e-11)
+    sol = hn.solve(system, (0, 3), start, method=method, rtol=1e-7, atol=1e-8)
+    assert sol.success, sol.message
+    np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e-4)
+
+
+def test_very_large_systems_are_refused_by_bdf():
+    mechanism = hn.mechanisms.chain(links=250)
+    with pytest.raises(ValueError, match="BDF is made for up to 1000"):
+        hn.solve(mechanism.system, (0, 0.1), mechanism.q0, method="ggl")

@@ -30,6 +30,8 @@ from holonome.system import System
 from holonome.warmup import announce_first_use
 
 _SMALLEST_RTOL = 1e-14
+LARGEST_RELAY = 100
+"""Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
 
 def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, method: str | Method = "auto", rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None,
@@ -112,7 +114,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
     relay = None
-    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense:
+    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense and system.n + system.m <= LARGEST_RELAY:
         relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
     if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
         task.history = _known_points(system, chosen.integrator, t0, t1, y0)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from holonome.result import Solution
     from holonome.running import Run
 
+LARGEST_IMPLICIT = 1000
+"""Coordinates and constraints; the dense elimination that stands behind the emitted one would need too much memory beyond."""
+
 CONSISTENT = 1e-13
 """Corrections of the initial values, relative to the largest, that count as rounding."""
 
@@ -107,6 +110,8 @@ class Implicit:
     advance = staticmethod(bdf.advance)
 
     def __init__(self, system: System, formulation: Any, integrator: bdf.BDF, constant: float) -> None:
+        if system.n + system.m > LARGEST_IMPLICIT:
+            raise ValueError(f"method: BDF is made for up to {LARGEST_IMPLICIT} coordinates and constraints together; this has {system.n + system.m}. Use an explicit method")
         self.system, self.formulation, self.integrator, self.constant = system, formulation, integrator, constant
         self.columns = 2 * system.n + system.m
 

@@ -79,6 +79,8 @@ def evaluate_matrix(P, context, t, cj):
             return OK, FACTORED
         if status > 1:
             return status, FACTORED
+    for i in range(P.size * P.size):
+        P.dense[i] = 0.0
     status = call(P.matrix_kernel, t, P.y, P.scratch, context, P.dense)
     if status != OK:
         return status, DENSE

@@ -9,7 +9,7 @@ Kernels, with y = (Y, Y′):
     residual      out = F
     factors       z = cj, out = the nonzeros of L and U
     solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
-    matrix        z = cj, out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination
+    matrix        z = cj, out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
 """
 
 from __future__ import annotations
@@ -231,5 +231,5 @@ class ImplicitKernels:
     def matrix(self) -> int:
         r = self.residual
         scaled = ca.diag(self._cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(self._cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
-        flat = ca.reshape(ca.densify(scaled).T, self.size**2, 1)
+        flat = ca.reshape(scaled.T, self.size**2, 1)
         return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._cj, flat, None))
