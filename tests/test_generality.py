@@ -882,3 +882,18 @@ def test_switches_follow_the_parameters():
         sol = hn.solve(system, (0, 5), [0.0], parameters={"on": on}, rtol=1e-10, atol=1e-11)
         assert sol.q[0, -1] == pytest.approx(1 - np.cos(5 - on), abs=1e-8)
         assert np.min(np.abs(sol.t - on)) < 1e-12
+
+
+def test_functions_that_write_into_their_arguments():
+    """They get copies, on every branch anew."""
+
+    def force(q, v):
+        q[0] = 2 * q[0]
+        v[1] += 1.0
+        return np.array([-q[0], -q[1] if q[1] > 0 else -2 * q[1]]) - 0.0 * v
+
+    def same(q):
+        return np.array([-2 * q[0], -q[1] if q[1] > 0 else -2 * q[1]])
+
+    first, second = (hn.solve(hn.System(1.0, f, n=2), (0, 3), [1.0, 0.5]) for f in (force, same))
+    np.testing.assert_allclose(first.q[:, -1], second.q[:, -1], rtol=1e-12)

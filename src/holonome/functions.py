@@ -69,7 +69,7 @@ class UserFunction:
         return value @ point["v"] if self.returns_matrix else value
 
     def _call(self, point: Mapping[str, Any], parameters: Parameters) -> Any:
-        given = dict(point, p=parameters.namespace(parameters.flat))
+        given = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in point.items()} | {"p": parameters.namespace(parameters.flat)}
         with np.errstate(all="ignore"):
             return self.function(**{name: given[name] for name in self.arguments})
 

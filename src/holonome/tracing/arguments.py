@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+
 from holonome.tracing.origin import is_dispatcher
 from holonome.tracing.values import lift
 
@@ -96,7 +98,8 @@ def bind(function: Callable, arguments: Mapping[str, Any]) -> tuple[list[Any], d
 def _as_argument(value: Any) -> Any:
     if isinstance(value, Namespace):
         return Namespace({name: _as_argument(value[name]) for name in value})
-    return lift(value)
+    lifted = lift(value)
+    return lifted.copy() if isinstance(lifted, np.ndarray) else lifted
 
 
 def _signature(function: Callable) -> inspect.Signature:
