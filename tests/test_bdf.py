@@ -231,3 +231,24 @@ def test_very_large_systems_are_refused_by_bdf():
     mechanism = hn.mechanisms.chain(links=250)
     with pytest.raises(ValueError, match="BDF is made for up to 1000"):
         hn.solve(mechanism.system, (0, 0.1), mechanism.q0, method="ggl")
+
+
+@pytest.mark.parametrize(("name", "loses"), [("index3", True), ("index2", False), ("ggl", False)])
+def test_index_3_loses_the_multipliers_where_the_step_changes(name, loses):
+    """Implicit Euler: positions keep order one, but in index 3 the multiplier of a step that differs from the one before is wrong by O(1), however small the steps.
+
+    The steps are h/2, h, h, …, and a last one that meets the end.
+    """
+    mechanism, errors = hn.mechanisms.pendulum(theta0=1.0), []
+    for h in (4e-3, 2e-3, 1e-3):
+        method = hn.Method(FORMULATIONS[name], hn.BDF(max_order=1, newton_tolerance=1e-12, rate_floor=1.0))
+        sol = hn.solve(mechanism.system, (0, 0.2), mechanism.q0, mechanism.v0, method=method, rtol=0.5, atol=1.0, first_step=h / 2, max_step=h)
+        q, _, lam = mechanism.exact(sol.t)
+        errors.append((np.max(np.abs(sol.q - q)), np.max(np.abs(sol.lam - lam))))
+    orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
+    assert np.all(np.abs(orders[:, 0] - 1) < 0.1)
+    if loses:
+        assert np.all(np.abs(orders[:, 1]) < 0.1)
+        assert errors[-1][1] > 0.1
+    else:
+        assert np.all(np.abs(orders[:, 1] - 1) < 0.1)
