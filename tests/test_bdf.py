@@ -252,3 +252,12 @@ def test_index_3_loses_the_multipliers_where_the_step_changes(name, loses):
         assert errors[-1][1] > 0.1
     else:
         assert np.all(np.abs(orders[:, 1] - 1) < 0.1)
+
+
+@pytest.mark.parametrize("method", ["bdf", "ggl", "dop853"])
+def test_wanted_times_before_a_terminal_event_in_the_same_step(method):
+    mechanism, times = hn.mechanisms.pendulum(theta0=1.0), np.linspace(0, 3, 3001)
+    sol = hn.solve(mechanism.system, (0, 3), mechanism.q0, mechanism.v0, method=method, rtol=1e-8, atol=1e-9, t_eval=times, events=hn.Event(lambda q: q[0], terminal=True))
+    assert sol.status == 1
+    assert sol.t[-1] <= sol.t_events[0][0] < sol.t[-1] + 1.1e-3
+    np.testing.assert_allclose(sol.q, mechanism.exact(sol.t)[0], atol=1e-5)

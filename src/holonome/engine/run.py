@@ -162,6 +162,18 @@ def find_events(memory, context, counts, found):
 
 
 @njit(cache=True)
+def another_step(counts, steps, rejections, found):
+    """Whether there is room and leave for one more step: DONE if so, else why not."""
+    room = counts[STEPS] < steps.shape[0] and counts[REJECTIONS] < rejections.shape[0] and counts[FOUND] + counts[EVENTS] <= found.shape[0]
+    if counts[BUDGET] <= 0 or not room:
+        return FULL
+    if counts[ACCEPTED] + counts[REJECTED] >= counts[MAX_STEPS]:
+        return TOO_MANY_STEPS
+    counts[BUDGET] -= 1
+    return DONE
+
+
+@njit(cache=True)
 def target(memory, counts):
     """The time that the next step must not cross: just before the next switch, or the end."""
     if counts[NEXT_SWITCH] < counts[SWITCHING_TIMES]:

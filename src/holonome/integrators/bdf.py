@@ -32,10 +32,10 @@ MOST = 6
  DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
-(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, PROJECT_OUTPUT, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 37)
+(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 36)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, ALPHA_S, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS) = range(64, 76)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS) = range(64, 76)
 _XRATE = 0.25
 
 
@@ -404,7 +404,7 @@ def interpolant(t, y, memory, context, out):
 
 @njit(cache=True)
 def _polynomial(P, memory, t, out):
-    k, step, size, count = int(memory[run.ITERATIONS]), t - memory[run.T], P.size, int(memory[run.SIZE])
+    k, step, size, count = int(memory[run.ITERATIONS]), t - memory[CENTRE], P.size, int(memory[run.SIZE])
     for i in range(count):
         out[i] = P.phi[i]
     c, gamma = 1.0, step / P.psi[0]
@@ -416,15 +416,21 @@ def _polynomial(P, memory, t, out):
 
 
 @njit(cache=True)
+def _land(memory, context, t, y):
+    """The kernel `landing`, or its dense twin, at a point; its input and output are the arrays of that name."""
+    status = call(int(memory[LANDING]), t, y, part(memory, LANDING_INPUT), context, part(memory, LANDED))
+    if status == SINGULAR:
+        status = call(int(memory[DENSE_LANDING]), t, y, part(memory, LANDING_INPUT), context, part(memory, LANDED))
+    return status
+
+
+@njit(cache=True)
 def _onto_manifold(P, memory, context, t, out):
-    landing = int(memory[LANDING])
-    if landing == 0:
+    if memory[LANDING] == 0.0:
         return OK
-    n, landed, zero = P.n, part(memory, LANDED), part(memory, LANDING_INPUT)
+    n, landed = P.n, part(memory, LANDED)
     for _ in range(4):
-        status = call(landing, t, out, zero, context, landed)
-        if status == SINGULAR:
-            status = call(int(memory[DENSE_LANDING]), t, out, zero, context, landed)
+        status = _land(memory, context, t, out)
         if status != OK:
             return status
         largest, scale = 0.0, 1e-300
@@ -448,9 +454,7 @@ def _project(P, memory, context, t):
         zero[i], P.scratch[i] = P.e[i], 0.0
     previous = math.inf
     for iteration in range(5):
-        status = call(int(memory[LANDING]), t, y, zero, context, landed)
-        if status == SINGULAR:
-            status = call(int(memory[DENSE_LANDING]), t, y, zero, context, landed)
+        status = _land(memory, context, t, y)
         if status != OK:
             return status
         largest, scale = 0.0, 1e-300
@@ -503,12 +507,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             if memory[run.T] == memory[run.T_END]:
                 return run.DONE
             counts[run.STATE] = run.STEPPING
-        room = counts[run.STEPS] < steps.shape[0] and counts[run.REJECTIONS] < rejections.shape[0] and counts[run.FOUND] + counts[run.EVENTS] <= found.shape[0]
-        if counts[run.BUDGET] <= 0 or not room:
-            return run.FULL
-        if counts[run.ACCEPTED] + counts[run.REJECTED] >= counts[run.MAX_STEPS]:
-            return run.TOO_MANY_STEPS
-        counts[run.BUDGET] -= 1
+        code = run.another_step(counts, steps, rejections, found)
+        if code != run.DONE:
+            return code
         if counts[run.NEXT_SWITCH] < counts[run.SWITCHING_TIMES] and memory[run.T] == run.target(memory, counts):
             memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
             counts[run.NEXT_SWITCH] += 1
@@ -546,7 +547,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             memory[run.T] = aim if last else t + h
             if constant and not last and counts[run.SWITCHING_TIMES] == 0:
                 memory[run.T] = memory[run.T_START] + counts[run.ACCEPTED] * h
-            memory[run.ITERATIONS] = k
+            memory[run.ITERATIONS], memory[CENTRE] = k, memory[run.T]
             y = part(memory, run.Y)
             for i in range(int(memory[run.SIZE])):
                 y[i] = P.phi[i]
@@ -612,7 +613,7 @@ def evaluate(memory_array, context_array, rows, wanted, out):
                 upper = middle
         if lower != current:
             k = int(rows[lower, 5])
-            memory[run.T], memory[run.ITERATIONS] = rows[lower, 0] + rows[lower, 1], k
+            memory[CENTRE], memory[run.ITERATIONS] = rows[lower, 0] + rows[lower, 1], k
             for j in range(k + 1):
                 P.psi[j] = rows[lower, run.STEP_COLUMNS + j]
                 for i in range(count):

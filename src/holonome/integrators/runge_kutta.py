@@ -512,12 +512,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             for i in range(P.size):
                 P.k[i] = P.k_new[i]
             counts[run.STATE] = run.STEPPING
-        room = counts[run.STEPS] < steps.shape[0] and counts[run.REJECTIONS] < rejections.shape[0] and counts[run.FOUND] + counts[run.EVENTS] <= found.shape[0]
-        if counts[run.BUDGET] <= 0 or not room:
-            return run.FULL
-        if counts[run.ACCEPTED] + counts[run.REJECTED] >= counts[run.MAX_STEPS]:
-            return run.TOO_MANY_STEPS
-        counts[run.BUDGET] -= 1
+        code = run.another_step(counts, steps, rejections, found)
+        if code != run.DONE:
+            return code
         t, h = memory[run.T], _next(memory, counts)
         if t + h == t:
             return run.STEP_TOO_SMALL
