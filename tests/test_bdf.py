@@ -79,21 +79,26 @@ def test_condition_of_the_scaled_matrix_does_not_grow(name):
     assert max(conditions) < 3 * min(conditions) < 1e4
 
 
-@pytest.mark.parametrize(("star", "tolerance", "counts"), [(False, 1e-3, (90, 307, 55, 10)), (False, 1e-4, (841, 2561, 355, 82)),
-                                                          (True, 1e-3, (90, 262, 48, 10)), (True, 1e-4, (846, 2630, 256, 84))])
-def test_counts_on_the_stiff_spring(star, tolerance, counts):
-    """Steps, evaluations, Jacobians and failures of GGL and GGL* as a re-implementation of DASSL has them.
-
-    Yen & Petzold, Table 5.2, have 109/383/56/13 and 822/2534/337/78 for GGL, 109/337/45/13 and 818/2572/242/82 for GGL*.
-    """
+def counts_on_the_stiff_spring(star, tolerance, first_step=None):
     mechanism = hn.mechanisms.stiff_spring(eps=1e-4)
     formulation = hn.GGL(error_test="q", predict_multipliers=True) if star else hn.GGL(error_test="q", newton_test="all")
     method = hn.Method(formulation, hn.BDF.dassl(max_order=2))
-    sol = hn.solve(mechanism.system, (0, 0.05), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
-    assert sol.newton_failures == 0
-    assert sol.steps == pytest.approx(counts[0], rel=0.15)
-    assert sol.nfev == pytest.approx(counts[1], rel=0.15)
-    assert sol.error_failures == pytest.approx(counts[3], abs=2 + 0.1 * counts[3])
+    sol = hn.solve(mechanism.system, (0, 0.05), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance, first_step=first_step)
+    return [sol.steps, sol.nfev, sol.njev, sol.error_failures, sol.newton_failures]
+
+
+@pytest.mark.parametrize(("tolerance", "counts"), [(1e-3, [90, 307, 55, 10, 0]), (1e-4, [841, 2561, 355, 82, 0])])
+def test_counts_of_a_second_implementation_of_dassl(tolerance, counts):
+    """Steps, evaluations, Jacobians and failures of GGL, against a re-implementation of DASSL that was checked against the original."""
+    assert counts_on_the_stiff_spring(False, tolerance) == pytest.approx(counts, rel=0.15)
+
+
+@pytest.mark.parametrize(("star", "tolerance", "counts"), [(False, 1e-3, [109, 383, 56, 13, 0]), (False, 1e-4, [822, 2534, 337, 78, 0]),
+                                                          (True, 1e-3, [109, 337, 45, 13, 0]), (True, 1e-4, [818, 2572, 242, 82, 0])])
+def test_published_counts(star, tolerance, counts):
+    """Table 5.2 of Yen & Petzold; the first step, which the paper does not give, seems to have been about 1e-6."""
+    found = counts_on_the_stiff_spring(star, tolerance, first_step=1e-6)
+    assert found == pytest.approx(counts, rel=0.04)
 
 
 @pytest.mark.parametrize("method", ["ggl", "index2", "bdf"])
