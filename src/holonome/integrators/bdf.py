@@ -341,11 +341,9 @@ def _estimate(P, k):
 
 @njit(cache=True)
 def _first_step(P, memory, counts):
-    """DASSL's choice: a thousandth of the interval, less if the solution, positions and velocities alike, moves faster than half the tolerance in it."""
-    h, total, dy = 0.001 * abs(run.target(memory, counts) - memory[run.T]), 0.0, shift(P.y, P.size)
-    for i in range(P.size):
-        total += (dy[i] / (P.atol[i] + P.rtol * abs(P.y[i]))) ** 2
-    speed = math.sqrt(total / P.size)
+    """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests, moves faster than half the tolerance in it."""
+    h = 0.001 * abs(run.target(memory, counts) - memory[run.T])
+    speed = newton.norm(shift(P.y, P.size), P.newton_weights, P.newton_count, P.size)
     if speed > 0.5 / h:
         h = 0.5 / speed
     return min(h, memory[run.H_MAX])
