@@ -3,6 +3,7 @@
 from holonome import mechanisms
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
+from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
 from holonome.formulations.index2 import Index2
@@ -20,7 +21,7 @@ from holonome.system import System
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3",
+    "BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "CoordinateSplit", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3",
     "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "consistent", "from_sympy",
     "mechanisms", "methods", "solve",
 ]

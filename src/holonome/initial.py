@@ -141,6 +141,19 @@ def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
     return len(basis), dependent
 
 
+def always_dependent_rows(system: System, t: float, q: np.ndarray, v: np.ndarray) -> list[int]:
+    """Rows that depend on those before them not only here, in a singular position, but on the manifold around as well."""
+    point = _Point(system, kernels(system), t)
+    C = point(q, v)["C"]
+    rank, dependent = dependent_rows(C)
+    directions = np.linalg.svd(C)[2][rank:]
+    for seed in range(2 if len(directions) else 0):
+        way = np.random.default_rng(seed).normal(size=len(directions)) @ directions
+        near = _nearest_position(point, q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way), v, np.ones(system.n, bool), "euclidean")
+        dependent = [i for i in dependent if i in dependent_rows(point(near, v)["C"])[1]]
+    return dependent
+
+
 class _Point:
     """M, f, C, … of a system at a time; raises with the name of the function that fails."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
 from holonome.formulations.index2 import Index2
@@ -12,7 +13,7 @@ from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 
-Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL
+Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateSplit
 Integrator = RungeKutta | BDF
 
 
@@ -23,7 +24,7 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateSplit`.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
 
@@ -60,6 +61,7 @@ _HAIRER = "Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I 
 _EICH = "Eich, SIAM J. Numer. Anal. 30 (1993)"
 _DASSL = "Brenan, Campbell & Petzold, Numerical Solution of Initial-Value Problems in DAEs (1996)"
 _GGL = "Gear, Leimkuhler & Gupta, J. Comput. Appl. Math. 12 (1985)"
+_YEN = "Yen & Petzold, SIAM J. Sci. Comput. 19 (1998)"
 _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
@@ -67,7 +69,9 @@ _REGISTRY = {
     "bdf": Entry(Method(Index1(projection=True), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
     "ggl*": Entry(Method(GGL(predict_multipliers=True), BDF.dassl()), "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the motion",
-                  f"Yen & Petzold, SIAM J. Sci. Comput. 19 (1998); {_DASSL}"),
+                  f"{_YEN}; {_DASSL}"),
+    "cs": Entry(Method(CoordinateSplit("CS"), BDF()), "BDF with coordinate splitting, Newton's method without multipliers", f"{_YEN}; {_DASSL}"),
+    "cm": Entry(Method(CoordinateSplit("CM"), BDF()), "BDF with coordinate splitting, the modified iteration for highly oscillatory systems", f"{_YEN}; {_DASSL}"),
     "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
     "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),
     "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),

@@ -101,6 +101,7 @@ class Solution:
     nlu: int = 0
     error_failures: int = 0
     newton_failures: int = 0
+    splits: int = 0
 
     @property
     def success(self) -> bool:

@@ -33,7 +33,7 @@ class Run:
         self.stepper, self.system, self.name, self.t0, self.t1, self.rtol, self.atol = stepper, stepper.system, name, t0, t1, rtol, atol
         self.kernels, self.foreign, self.trusted = kernels(self.system), self.system.foreign, False
         self.history: Solution | None = None
-        self.start_of_all = t0
+        self.start_of_all, self.left_out = t0, []
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, dense: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""
@@ -138,6 +138,8 @@ class Run:
         message = "the end was reached" if code == run.DONE else self._message(code)
         if start is not None and start.message:
             message += f" ({start.message})"
+        if status >= 0 and self.left_out:
+            status, message = self._check_left_out(status, message)
         found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events else None
         solution = Solution(
             system, self.name, points[:, 0], points[:, 1:], status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
@@ -147,11 +149,26 @@ class Run:
         if isinstance(self.stepper, Implicit):
             solution.njev = solution.nlu = int(counts[bdf.NJEV])
             solution.error_failures, solution.newton_failures = int(counts[bdf.ERROR_FAILURES]), int(counts[bdf.NEWTON_FAILURES])
+            solution.splits = self.stepper.splits(memory)
         if keep:
             solution.history = History(self.steps(), _joined(self.rejection_chunks, run.REJECTION_COLUMNS))
         if dense_output:
             solution.sol = self.stepper.dense_output(self, points)
         return solution
+
+    def _check_left_out(self, status: int, message: str) -> tuple[int, str]:
+        """Rows that followed from others at the start, and were therefore left out, must still be met at the end."""
+        n, t, y = self.system.n, float(self.memory[run.T]), self.state
+        pieces = self.kernels.evaluate_pieces(self.context, t, y[:n].copy(), y[n: 2 * n].copy())
+        if pieces is None:
+            return status, message
+        size = self.rtol * (1.0 + np.max(np.abs(y[: 2 * n]))) + np.max(self.atol)
+        values = np.abs(pieces["w"]) / np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)
+        lost = [self.system.constraint_names[i] for i in self.left_out if not values[i] <= 1e3 * size]
+        if not lost:
+            return status, message
+        return -1, (f"wrong at t = {t:.6g}: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, "
+                    "but does not follow from them here. Use an explicit method")
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
         """Call the compiled loop until it needs no more calls, the user wants to stop, or so many steps have been tried."""

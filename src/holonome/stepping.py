@@ -16,8 +16,10 @@ from holonome.engine import run
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
 from holonome.errors import SingularSystem
-from holonome.formulations.implicit import ImplicitKernels
+from holonome.formulations.coordinate_split import CHANGES
+from holonome.formulations.implicit import FRESH, SPARE, ImplicitKernels
 from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
+from holonome.initial import always_dependent_rows, dependent_rows
 from holonome.integrators import bdf
 from holonome.integrators import runge_kutta as rk
 from holonome.system import System
@@ -119,20 +121,18 @@ class Implicit:
     def compiled(self) -> ImplicitKernels:
         key = ("implicit", self.formulation)
         if key not in self.system.shared:
-            self.system.shared[key] = ImplicitKernels(self.system, repr(self.formulation), self.formulation.residual)
+            own = getattr(self.formulation, "kernels", None)
+            self.system.shared[key] = own(self.system) if own else ImplicitKernels(self.system, repr(self.formulation), self.formulation.residual)
         return self.system.shared[key]
 
     def memory(self, events: int) -> np.ndarray:
-        compiled, residual = self.compiled, self.compiled.residual
+        compiled = self.compiled
 
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
-            own, own_header = bdf.own_memory(residual, self.system.n, compiled.factor_count, at)
+            own, own_header = bdf.own_memory(compiled, self.system.n, at)
             landing = kernels(self.system).landing if self.system.m else 0
-            addresses = {bdf.RESIDUAL_KERNEL: compiled.F, bdf.FACTORS_KERNEL: compiled.factors, bdf.SOLUTION_KERNEL: compiled.solution, bdf.MATRIX_KERNEL: compiled.matrix,
-                         bdf.PREDICTION_KERNEL: compiled.prediction,
-                         bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}
-            return header | own_header | addresses, at, own
+            return header | own_header | {bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}, at, own
 
         memory = _shared(self.system, ("memory", self.formulation, events), build)
         memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
@@ -156,15 +156,33 @@ class Implicit:
         size = np.abs(y).reshape(2, n).max(axis=1)
         if not trusted and m and (task.context[DENSE_CALLS] > 0 or np.any(moved > CONSISTENT * size)):
             return run.OFF_MANIFOLD
-        if task.context[RANK] < m:
-            raise SingularSystem(f"method: {type(self.formulation).__name__} with BDF needs independent constraints, but here only {int(task.context[RANK])} of {m} rows are. "
-                                 "Remove the redundant ones (hn.consistent names them), or use an explicit method, which handles them")
         if m and run_kernel(compiled.multipliers, task.t0, y, zero, task.context, lam) == SINGULAR:
             run_kernel(dense_multipliers.address, task.t0, y, zero, task.context, lam)
+        if task.context[RANK] < m:
+            self._leave_out_redundant(task, y, lam)
         self._fill(task, y, landed[n: 2 * n], lam[:m])
         if task.history is not None:
             self._fill_history(task, task.history)
         return OK
+
+    def _leave_out_redundant(self, task: Run, y: np.ndarray, lam: np.ndarray) -> None:
+        """Rows that always follow from others are left out and get no multiplier; in a singular position BDF cannot start."""
+        n, m, mg, memory, name = self.system.n, self.system.m, self.system.model.position_rows, task.memory, type(self.formulation).__name__
+        C = kernels(self.system).evaluate_pieces(task.context, task.t0, y[:n], y[n:])["C"]  # pyright: ignore[reportOptionalSubscript]
+        rank, here = dependent_rows(C)
+        task.left_out = always_dependent_rows(self.system, task.t0, y[:n], y[n:])
+        if self.compiled.residual.multipliers == 0 or len(task.left_out) < len(here):
+            what = "needs independent constraints" if self.compiled.residual.multipliers == 0 else "cannot start in a singular position"
+            raise SingularSystem(f"method: {name} with BDF {what}; here only {rank} of {m} rows are independent ({', '.join(self.system.constraint_names[i] for i in here[:4])} "
+                                 "depends on others). Use an explicit method, which handles that")
+        kept = [i for i in range(m) if i not in task.left_out]
+        force = lam[:m] @ C
+        lam[:m] = 0.0
+        lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
+        at = int(memory[bdf.SPARE])
+        memory[[at + i for i in task.left_out]] = SPARE
+        if self.compiled.residual.multipliers > m:
+            memory[[at + m + i for i in task.left_out if i < mg]] = SPARE
 
     def _fill(self, task: Run, y: np.ndarray, a: np.ndarray, lam: np.ndarray) -> None:
         n, m, memory, size = self.system.n, self.system.m, task.memory, self.compiled.size
@@ -173,9 +191,12 @@ class Implicit:
         if hasattr(self.formulation, "alpha"):
             start[2 * n + m: 3 * n + m] = a
         start[size: size + n], start[size + n: size + 2 * n] = y[n:], a
-        at = int(memory[bdf.YY])
+        at, block = int(memory[bdf.YY]), int(memory[bdf.BLOCK])
         memory[at: at + 2 * size] = start
         task.state[:] = start[: self.columns]
+        if self.compiled.after:
+            memory[block + FRESH] = 1.0
+            run_kernel(self.compiled.prediction, task.t0, start, memory[block:], task.context, np.zeros(size))
         atol = int(memory[bdf.ATOL_ALL])
         memory[atol: atol + size] = np.max(task.atol)
         memory[atol: atol + 2 * n] = task.atol
@@ -211,6 +232,10 @@ class Implicit:
 
     def dense_output(self, task: Run, points: np.ndarray) -> ImplicitOutput:
         return ImplicitOutput(self, task.steps(), float(task.t0))
+
+    def splits(self, memory: np.ndarray) -> int:
+        """How often the coordinates were split anew."""
+        return int(memory[int(memory[bdf.BLOCK]) + CHANGES]) if self.compiled.after else 0
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         """Where the system was last evaluated in vain."""

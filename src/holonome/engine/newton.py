@@ -70,6 +70,8 @@ def dense_solve(A, pivots, x, n):
 def evaluate_matrix(P, context, t, cj):
     """Factor the Newton matrix at (Y, Y′); returns (status, kind)."""
     P.scratch[0] = cj
+    for i in range(P.multipliers):
+        P.scratch[1 + i] = P.spare[i]
     if P.factors_kernel != 0:
         status = call(P.factors_kernel, t, P.y, P.scratch, context, P.factors)
         total = 0.0
@@ -128,7 +130,7 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     rounding = 100.0 * 2.2e-16 * norm(y, P.newton_weights, P.newton_count, size)
     first, evaluations = 0.0, 0
     for m in range(most):
-        status = call(P.residual_kernel, t, y, y, context, delta)
+        status = call(P.residual_kernel, t, y, P.block, context, delta)
         evaluations += 1
         if status != OK:
             return status, False, rate_factor, evaluations

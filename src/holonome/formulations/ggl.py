@@ -43,7 +43,7 @@ class GGL:
         predicted = self._prediction(model, y, dy) if self.predict_multipliers else None
         F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
                        at(model, model.w, y), at(model, model.g, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), predicted,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), m + mg, predicted,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
 
     def _prediction(self, model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:

@@ -7,9 +7,12 @@ complement.  No pivoting; a pivot that lost its digits makes the kernel return S
 Kernels, with y = (Y, Y′):
 
     residual      out = F
-    factors       z = cj, out = the nonzeros of L and U
+    factors       z = (cj, e), out = the nonzeros of L and U
     solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
-    matrix        z = cj, out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
+    matrix        z = (cj, e), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
+
+e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted from the diagonal, so that this row says that its
+multiplier does not change.
 """
 
 from __future__ import annotations
@@ -23,6 +26,12 @@ import numpy as np
 
 from holonome.model import Model
 from holonome.system import System
+
+FRESH, CHANGED = 0, 1
+"""A formulation's own memory begins with: whether a new matrix is due; whether the formulation asks for one."""
+
+SPARE = 1e30
+"""The entry of e for a row that is left out."""
 
 PIVOT_MARGIN = 1e-8
 """Smallest pivot, relative to the terms it was summed from, that the elimination without pivoting accepts."""
@@ -42,6 +51,8 @@ class Residual:
         The unknowns in groups, by number, that are eliminated one after the other, so that each pivot is safe.
     error_tested, newton_tested
         Which unknowns the error test and the convergence test of Newton's method see.
+    multipliers
+        How many unknowns behind q and v are multipliers, whose rows are constraints.
     predicted
         Multipliers, Y behind q and v, as expressions of the predicted (Y, Y′); None extrapolates them like the rest.
     row_powers, column_powers
@@ -54,6 +65,7 @@ class Residual:
     groups: tuple[range, ...]
     error_tested: np.ndarray
     newton_tested: np.ndarray
+    multipliers: int
     predicted: ca.SX | None = None
     row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     column_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -178,9 +190,14 @@ class ImplicitKernels:
         return ca.SX.sym("cj")
 
     @cached_property
+    def _spare(self) -> ca.SX:
+        return ca.SX.sym("e", self.residual.multipliers)
+
+    @cached_property
     def _matrix(self) -> ca.SX:
-        r = self.residual
-        return ca.jacobian(r.F, r.Y) + self._cj * ca.jacobian(r.F, r.dY)
+        r, first = self.residual, 2 * self.system.n
+        spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
+        return ca.jacobian(r.F, r.Y) + self._cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
 
     @cached_property
     def _elimination(self) -> _Elimination | None:
@@ -204,6 +221,14 @@ class ImplicitKernels:
     def _address(self, what: str, build) -> int:
         return self.system.kernel(f"{self.name}: {what}", build).address
 
+    after = 0
+    """Kernel for the multipliers at the end of a step, of formulations that iterate without them."""
+
+    block = np.zeros(0)
+    """Memory that belongs to the formulation; its kernels get it as z.  It may hold the weights of the error test and e."""
+
+    error_mask_at = spare_at = -1
+
     @cached_property
     def F(self) -> int:
         r = self.residual
@@ -217,7 +242,7 @@ class ImplicitKernels:
     @cached_property
     def factors(self) -> int:
         r, e = self.residual, self._elimination
-        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), self._cj, ca.densify(ca.vertcat(*e.values)), e.margin))
+        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(self._cj, self._spare), ca.densify(ca.vertcat(*e.values)), e.margin))
 
     @cached_property
     def solution(self) -> int:
@@ -232,4 +257,4 @@ class ImplicitKernels:
         r = self.residual
         scaled = ca.diag(self._cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(self._cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
         flat = ca.reshape(scaled.T, self.size**2, 1)
-        return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._cj, flat, None))
+        return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(self._cj, self._spare), flat, None))

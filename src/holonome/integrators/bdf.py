@@ -23,6 +23,7 @@ from holonome.engine import newton, run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.run import part
+from holonome.formulations.implicit import CHANGED, FRESH
 
 MOST = 6
 """Highest order; beyond 5 only at constant step."""
@@ -35,7 +36,8 @@ MOST = 6
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 36)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS) = range(64, 76)
+(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS, SPARE, MULTIPLIERS, BLOCK,
+ AFTER_KERNEL) = range(64, 80)
 _XRATE = 0.25
 
 
@@ -118,6 +120,9 @@ class Parts(NamedTuple):
     newton_mask: Any
     row_powers: Any
     column_powers: Any
+    multipliers: int
+    spare: Any
+    block: Any
 
 
 @njit(cache=True)
@@ -126,31 +131,36 @@ def _parts(memory):
     error_mask, newton_mask = part(memory, ERROR_MASK), part(memory, NEWTON_MASK)
     error_count, newton_count = 0.0, 0.0
     for i in range(size):
-        error_count += error_mask[i]
-        newton_count += newton_mask[i]
+        error_count += error_mask[i] > 0.0
+        newton_count += newton_mask[i] > 0.0
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
                  int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
                  part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
                  part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA), part(memory, SCRATCH),
                  part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
-                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS))
+                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), part(memory, SPARE), part(memory, BLOCK))
 
 
-def own_memory(residual, n: int, factor_count: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+def own_memory(compiled, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
+    residual, factor_count, block = compiled.residual, compiled.factor_count, compiled.block
     size = residual.size
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
                DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size,
                ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
-               LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8}
-    values = {ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
-    header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count}
+               LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8, SPARE: residual.multipliers, BLOCK: block.size}
+    values = {BLOCK: block, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
+    header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
+                                FACTORS_KERNEL: compiled.factors, SOLUTION_KERNEL: compiled.solution, MATRIX_KERNEL: compiled.matrix,
+                                PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after}
     own, at = np.zeros(sum(vectors.values())), 0
     for key, length in vectors.items():
         header[key] = offset + at
         if key in values and len(values[key]):
             own[at: at + length] = values[key]
         at += length
+    if compiled.error_mask_at >= 0:
+        header[ERROR_MASK], header[SPARE] = header[BLOCK] + compiled.error_mask_at, header[BLOCK] + compiled.spare_at
     return own, header
 
 
@@ -202,7 +212,7 @@ def _coefficients(P, memory, counts, h):
 
 @njit(cache=True)
 def _predict(P, memory, context, t, k):
-    """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true."""
+    """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true.  Returns a status."""
     size, y, dy = P.size, P.y, shift(P.y, P.size)
     for i in range(size):
         y[i], dy[i], P.e[i] = 0.0, 0.0, 0.0
@@ -212,22 +222,32 @@ def _predict(P, memory, context, t, k):
             value = P.phi[j * size + i]
             y[i] += value
             dy[i] += g * value
-    kernel = int(memory[PREDICTION_KERNEL])
-    if kernel != 0 and call(kernel, t, y, y, context, P.delta) == OK:
+    kernel, status = int(memory[PREDICTION_KERNEL]), OK
+    if kernel != 0:
+        status = call(kernel, t, y, P.block, context, P.delta)
         for i in range(2 * P.n, size):
             value = P.delta[i - 2 * P.n]
-            if value - value == 0.0:
+            if status == OK and value - value == 0.0:
                 P.e[i] = value - y[i]
                 y[i] = value
+    return status
 
 
 @njit(cache=True)
 def _correct(P, memory, context, counts, t):
     """Newton's method, with a new matrix if there is none or the old one fails; returns (status, converged)."""
-    k = counts[ORDER]
+    k, own = counts[ORDER], memory[AFTER_KERNEL] != 0.0
     while True:
+        if own:
+            P.block[FRESH] = counts[HAVE_MATRIX] == 0
+        status = _predict(P, memory, context, t, k)
+        if own:
+            if status != OK:
+                return status, False
+            if P.block[CHANGED] > 0.0:
+                counts[HAVE_MATRIX] = 0
+            _set_weights(P)
         fresh = counts[HAVE_MATRIX] == 0
-        _predict(P, memory, context, t, k)
         if fresh:
             status, kind = newton.evaluate_matrix(P, context, t, memory[CJ])
             counts[NJEV] += 1
@@ -240,9 +260,23 @@ def _correct(P, memory, context, counts, t):
         counts[run.NFEV] += evaluations
         counts[NEWTON_IN_STEP] = evaluations
         memory[RATE_FACTOR] = rate_factor
+        if converged and own:
+            status = _find_multipliers(P, memory, context, t, k)
+            converged = status == OK
         if converged or status != OK or fresh:
             return status, converged
         counts[HAVE_MATRIX] = 0
+
+
+@njit(cache=True)
+def _find_multipliers(P, memory, context, t, k):
+    """Multipliers at the end of a step, where the iteration knows none; E gets their difference from the extrapolation."""
+    status = call(int(memory[AFTER_KERNEL]), t, P.y, P.block, context, P.delta)
+    for i in range(2 * P.n, P.size):
+        P.e[i] = P.delta[i - 2 * P.n]
+        for j in range(k + 1):
+            P.e[i] -= P.phi[j * P.size + i]
+    return status
 
 
 @njit(cache=True)
