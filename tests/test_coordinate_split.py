@@ -335,3 +335,22 @@ def test_dependent_rows_are_the_same_as_at_the_start():
     spare = iteration.block[iteration.compiled.spare_at:]
     assert int(iteration.block[cs.RANK]) == rank == 2
     assert [i for i in range(4) if spare[i] > 0] == dependent == [1, 3]
+
+
+@pytest.mark.parametrize("method", ["cs", "cm", "ggl", "bdf", "dop853"])
+def test_a_cusp_is_named(method):
+    """The curve x² = y³ ends in a point where G vanishes; no split has a regular GY there."""
+    cusp = hn.System(np.eye(2), [0.0, -1.0], lambda q: q[0] ** 2 - q[1] ** 3, constraint_names=["curve"])
+    sol = hn.solve(cusp, (0, 10), [1.0, 1.0], method=method)
+    assert not sol.success
+    assert "singular position" in sol.message
+    assert "curve" in sol.message
+
+
+@pytest.mark.parametrize("method", ["cs", "cm"])
+def test_singular_positions_on_the_way(method):
+    """The equal bars of a slider-crank pass the singular position, GY with them: the split is kept or chosen anew, and the motion goes on on its branch."""
+    mechanism = hn.mechanisms.slider_crank()
+    sol, exact = (hn.solve(mechanism.system, (0, 20), mechanism.q0, mechanism.v0, method=m, rtol=1e-8, atol=1e-8) for m in (method, "dop853"))
+    assert sol.success, sol.message
+    np.testing.assert_allclose(sol.q[:, -1], exact.q[:, -1], atol=2e-3)

@@ -52,7 +52,7 @@ class Run:
         memory[atol: atol + 2 * n] = self.atol
         at = int(memory[run.Y])
         self.state = memory[at: at + self.stepper.columns]
-        self.state[: 2 * n] = y0
+        self.state[: 2 * n] = self.first = y0
         self.t_eval = _NO_TIMES if t_eval is None else t_eval
         counts = self.counts = np.zeros(run.COUNTS, np.int64)
         counts[run.MAX_STEPS], counts[run.WAY], counts[run.EVENTS], counts[run.KEEP_STEPS] = max_steps, 1 if self.t1 > self.t0 else -1, len(events), keep
@@ -98,7 +98,7 @@ class Run:
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
-        self.state[: y0.size] = y0
+        self.state[: y0.size] = self.first = y0
         self.trusted = True
         if self.counts[run.POINTS]:
             self.points[0, 1:] = self.state
@@ -257,10 +257,14 @@ class Run:
         singular_values = np.linalg.svd(pieces["C"] / np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)[:, None], compute_uv=False) if self.system.m else np.ones(1)
         if cause == run.FUNCTION_RAISED:
             return f"{size}; {self._user_failure(t, q, v)}"
-        if singular_values[-1] < 1e-3 and self.context[RANK] != self.system.m:
+        advice = "methods differ in which of these they pass: try 'dop853' or 'bdf', or another rtol"
+        if singular_values[-1] < 1e-3 and (self.context[RANK] != self.system.m or isinstance(self.stepper, Implicit)):
             rows = dependent_rows(np.round(pieces["C"], 12))[1] or [int(np.argmin(np.linalg.norm(pieces["C"], axis=1)))]
             names = ", ".join(self.system.constraint_names[i] for i in rows[:4])
-            return f"{size}; the constraints come close to a singular position (smallest singular value {singular_values[-1]:.1e}; {names} depends on the others there)"
+            return f"{size}; the constraints come close to a singular position (smallest singular value {singular_values[-1]:.1e}; {names} depends on the others there); {advice}"
+        vanishing = self._vanishing_rows(pieces["C"])
+        if vanishing:
+            return f"{size}; a singular position: the derivative of {', '.join(vanishing)} with respect to q vanishes there; {advice}"
         largest = self.system.names[int(np.argmax(np.abs(v)))]
         if np.max(np.abs(v)) > 1e6 * max(1.0, float(np.max(np.abs(q)))) or np.max(np.abs(q)) > 1e8:
             return f"{size}; the motion grows without bound (|{largest}′| = {np.max(np.abs(v)):.1e}), the solution may end here"
@@ -271,6 +275,15 @@ class Run:
                   run.SINGULAR_MATRIX: "mass matrix and constraints do not determine the accelerations just ahead",
                   run.ERROR_TEST: "the error cannot be kept below the tolerance; a jump in the forces, a singularity, or rtol too small"}.get(cause, "no step succeeds")
         return f"{size}; {reason}"
+
+    def _vanishing_rows(self, C: np.ndarray) -> list[str]:
+        """Constraints whose row of C is a thousand times smaller than at the start."""
+        n = self.system.n
+        before = self.kernels.evaluate_pieces(self.context, self.t0, self.first[:n], self.first[n:])
+        if before is None:
+            return []
+        small = np.linalg.norm(C, axis=1) < 1e-3 * np.linalg.norm(before["C"], axis=1)
+        return [self.system.constraint_names[i] for i in np.flatnonzero(small)[:4]]
 
     def _ahead(self, t: float, q: np.ndarray, v: np.ndarray) -> str:
         for h in (1e-12, 1e-9, 1e-6, 1e-3):
