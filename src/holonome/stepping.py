@@ -194,7 +194,7 @@ class Implicit:
         at, block = int(memory[bdf.YY]), int(memory[bdf.BLOCK])
         memory[at: at + 2 * size] = start
         task.state[:] = start[: self.columns]
-        if self.compiled.after:
+        if self.compiled.prediction:
             memory[block + FRESH] = 1.0
             run_kernel(self.compiled.prediction, task.t0, start, memory[block:], task.context, np.zeros(size))
         atol = int(memory[bdf.ATOL_ALL])
@@ -235,7 +235,7 @@ class Implicit:
 
     def splits(self, memory: np.ndarray) -> int:
         """How often the coordinates were split anew."""
-        return int(memory[int(memory[bdf.BLOCK]) + CHANGES]) if self.compiled.after else 0
+        return int(memory[int(memory[bdf.BLOCK]) + CHANGES]) if self.compiled.prediction else 0
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         """Where the system was last evaluated in vain."""

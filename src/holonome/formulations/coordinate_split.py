@@ -100,8 +100,27 @@ class CoordinateSplit:
         return SplitKernels(system, self)
 
 
-class SplitKernels(ImplicitKernels):
-    """The kernels of the GGL form, and around them those of the split."""
+class PredictionKernels(ImplicitKernels):
+    """The kernels of the GGL form; multipliers are predicted as s₁ and s₂ of the predicted motion."""
+
+    @property
+    def prediction(self) -> int:
+        return split_at_prediction.address
+
+    @property
+    def block(self) -> np.ndarray:
+        """Memory of the split: a header, then the arrays of `_places`."""
+        model = self.system.model
+        n, m, mg = model.n, model.rows, model.position_rows
+        C = self._address("jacobian", lambda model: (model.y, ca.SX(0, 1), ca.densify(ca.reshape(model.C, m * n, 1)), None)) if m else 0
+        block = np.zeros(_places(n, m, mg)[-1])
+        block[[N, ROWS, POSITION_ROWS, EQUATIONS, JACOBIAN]] = n, m, mg, ImplicitKernels.F.__get__(self), C
+        block[CURRENT_P] = 1.0
+        return block
+
+
+class SplitKernels(PredictionKernels):
+    """Around the kernels of the GGL form those of the split."""
 
     def __init__(self, system: System, formulation: CoordinateSplit) -> None:
         super().__init__(system, "CoordinateSplit", formulation.residual)
@@ -112,21 +131,12 @@ class SplitKernels(ImplicitKernels):
         return projected_residual.address
 
     @property
-    def prediction(self) -> int:
-        return split_at_prediction.address
-
-    @property
     def after(self) -> int:
         return multipliers.address
 
     @property
     def block(self) -> np.ndarray:
-        """Memory of the split; laid out as in `_Block`."""
-        model, formulation = self.system.model, self.formulation
-        n, m, mg = model.n, model.rows, model.position_rows
-        C = self._address("jacobian", lambda model: (model.y, ca.SX(0, 1), ca.densify(ca.reshape(model.C, m * n, 1)), None)) if m else 0
-        block = np.zeros(_places(n, m, mg)[-1])
-        block[[N, ROWS, POSITION_ROWS, EQUATIONS, JACOBIAN]] = n, m, mg, super().F, C
+        block, formulation = super().block, self.formulation
         block[CURRENT_P] = formulation.iteration == "CS"
         block[FROZEN_P] = formulation.iteration == "CM" and formulation.refresh == "jacobian"
         block[[WITH_V, TIMES_KAPPA]] = _TESTS[formulation.error_test]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.implicit import ImplicitKernels, Residual, at, tested, unknowns
 from holonome.model import Model
+from holonome.system import System
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class GGL:
     newton_test
         Which components the convergence test sees; "all" includes the multipliers.
     predict_multipliers
-        Start λ and μ of each step from the residuals r₁ = v − q′ and r₂ = f − M v′ of the predicted motion, by the pseudo-inverse of Gᵀ, instead of extrapolating them.
-        With ``newton_test="qv"`` this is GGL* of Yen & Petzold, section 5.2 (who take (GY)⁻ᵀYᵀ as the pseudo-inverse; here it is (C Cᵀ)⁻¹C).
+        Start λ and μ of each step from the residuals r₁ = v − q′ and r₂ = f − M v′ of the predicted motion, by the pseudo-inverse (GY)⁻ᵀYᵀ of Gᵀ, instead of
+        extrapolating them.  With ``newton_test="qv"`` this is GGL* of Yen & Petzold, section 5.2; Y is the split of :mod:`holonome.formulations.coordinate_split`.
 
     References
     ----------
@@ -40,14 +41,14 @@ class GGL:
     def residual(self, model: Model) -> Residual:
         n, m, mg = model.n, model.rows, model.position_rows
         Y, dY, y, dy = unknowns(model, mu=mg)
-        predicted = self._prediction(model, y, dy) if self.predict_multipliers else None
         F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
                        at(model, model.w, y), at(model, model.g, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), m + mg, predicted,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), m + mg,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
 
-    def _prediction(self, model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:
-        G, C = at(model, model.G, y), at(model, model.C, y)
-        lam = ca.ldl_solve(C @ (at(model, model.f, y) - at(model, model.M, y) @ dy["v"]), *ca.ldl(C @ C.T))
-        mu = ca.ldl_solve(G @ (y["v"] - dy["q"]), *ca.ldl(G @ G.T))
-        return ca.vertcat(lam, mu)
+    def kernels(self, system: System) -> ImplicitKernels:
+        if not self.predict_multipliers:
+            return ImplicitKernels(system, repr(self), self.residual)
+        from holonome.formulations.coordinate_split import PredictionKernels  # which itself builds on this form
+
+        return PredictionKernels(system, repr(self), self.residual)

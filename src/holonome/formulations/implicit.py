@@ -53,8 +53,6 @@ class Residual:
         Which unknowns the error test and the convergence test of Newton's method see.
     multipliers
         How many unknowns behind q and v are multipliers, whose rows are constraints.
-    predicted
-        Multipliers, Y behind q and v, as expressions of the predicted (Y, Y′); None extrapolates them like the rest.
     row_powers, column_powers
         Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
     """
@@ -66,7 +64,6 @@ class Residual:
     error_tested: np.ndarray
     newton_tested: np.ndarray
     multipliers: int
-    predicted: ca.SX | None = None
     row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     column_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -221,6 +218,9 @@ class ImplicitKernels:
     def _address(self, what: str, build) -> int:
         return self.system.kernel(f"{self.name}: {what}", build).address
 
+    prediction = 0
+    """Kernel that predicts the multipliers, of formulations that do not extrapolate them."""
+
     after = 0
     """Kernel for the multipliers at the end of a step, of formulations that iterate without them."""
 
@@ -233,11 +233,6 @@ class ImplicitKernels:
     def F(self) -> int:
         r = self.residual
         return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.F), None))
-
-    @cached_property
-    def prediction(self) -> int:
-        r, predicted = self.residual, self.residual.predicted
-        return 0 if predicted is None else self._address("prediction", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(predicted), None))
 
     @cached_property
     def factors(self) -> int:

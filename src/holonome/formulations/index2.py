@@ -30,5 +30,5 @@ class Index2:
         n, m = model.n, model.rows
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y), at(model, model.w, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()), m, None,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()), m,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]), np.concatenate([np.zeros(2 * n), np.ones(m)]))

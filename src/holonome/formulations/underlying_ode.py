@@ -65,7 +65,7 @@ class UnderlyingODE:
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()), 0, None,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()), 0,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]), np.zeros(Y.numel()))
 
 

@@ -224,24 +224,25 @@ def _predict(P, memory, context, t, k):
             dy[i] += g * value
     kernel, status = int(memory[PREDICTION_KERNEL]), OK
     if kernel != 0:
+        for i in range(2 * P.n, size):
+            P.e[i] = -y[i]
         status = call(kernel, t, y, P.block, context, P.delta)
         for i in range(2 * P.n, size):
             value = P.delta[i - 2 * P.n]
-            if status == OK and value - value == 0.0:
-                P.e[i] = value - y[i]
-                y[i] = value
+            y[i] = value if status == OK and value - value == 0.0 else -P.e[i]
+            P.e[i] += y[i]
     return status
 
 
 @njit(cache=True)
 def _correct(P, memory, context, counts, t):
     """Newton's method, with a new matrix if there is none or the old one fails; returns (status, converged)."""
-    k, own = counts[ORDER], memory[AFTER_KERNEL] != 0.0
+    k, splits = counts[ORDER], memory[PREDICTION_KERNEL] != 0.0
     while True:
-        if own:
+        if splits:
             P.block[FRESH] = counts[HAVE_MATRIX] == 0
         status = _predict(P, memory, context, t, k)
-        if own:
+        if splits:
             if status != OK:
                 return status, False
             if P.block[CHANGED] > 0.0:
@@ -260,7 +261,7 @@ def _correct(P, memory, context, counts, t):
         counts[run.NFEV] += evaluations
         counts[NEWTON_IN_STEP] = evaluations
         memory[RATE_FACTOR] = rate_factor
-        if converged and own:
+        if converged and memory[AFTER_KERNEL] != 0.0:
             status = _find_multipliers(P, memory, context, t, k)
             converged = status == OK
         if converged or status != OK or fresh:
