@@ -10,7 +10,8 @@ from holonome import bushing
 K, C = np.array([[5.0, 1.0, 0.3], [1.0, 2.0, 0.2], [0.3, 0.2, 4.0]]), np.diag([0.7, 0.2, 0.5])
 K_TAU, C_TAU = np.diag([3.0, 1.0, 2.0]), np.diag([0.1, 0.4, 0.3])
 S_I, S_J = np.array([0.5, 0.1, -0.2]), np.array([-0.4, 0.3, 0.1])
-FORCES = {"stiffness": K, "damping": C, "torsion": K_TAU, "torsion_damping": C_TAU, "Bi": Rotation.from_rotvec([0.2, -0.1, 0.4]).as_matrix(), "Bj": Rotation.from_rotvec([0.1, 0.3, 0.2]).as_matrix()}
+FORCES = {"stiffness": K, "damping": C, "torsion": K_TAU, "torsion_damping": C_TAU,
+          "Bi": Rotation.from_rotvec([0.2, -0.1, 0.4]).as_matrix(), "Bj": Rotation.from_rotvec([0.1, 0.3, 0.2]).as_matrix()}
 
 
 def two_bodies(seed: int):

@@ -1,6 +1,7 @@
 """Bushings: an elastic and damping force between two frames, one fixed to each of two bodies (Yen & Petzold 1996, section 5.2).
 
-Body i has its origin in r_i and the rotation matrix A_i from its axes to the global ones. The frame of the bushing sits on it at s_i′ and is turned by the constant B_i; likewise j. With
+Body i has its origin in r_i and the rotation matrix A_i from its axes to the global ones. The frame of the bushing sits on it at s_i′ and is turned by the constant B_i;
+likewise j. With
 
     d_ij = r_j + A_j s_j′ − r_i − A_i s_i′                                   (5.2)
     A_ij = (A_i B_i)ᵀ A_j B_j,   ψ = −A_ij(2,3),  θ = A_ij(1,3),  φ = arctan(A_ij(2,1)/A_ij(2,2)),   Θ = (ψ, θ, φ)
@@ -13,13 +14,14 @@ pulls body i towards body j. Body j gets −f_ij and −τ_ij.
 
 All functions are plain NumPy and can be used in the functions of a `System`; the deformations alone describe an elastic element.
 
-Two things that the paper leaves open are chosen such that no momentum, angular momentum or energy appears from nowhere. Both forces act in the same point, the attachment to body j. And ċ_d is the rate
-of the components in frame i, (A_i B_i)ᵀ(ḋ_ij − ω_i × d_ij), so that a common rotation of the bodies is not damped; the paper has (A_i B_i)ᵀ ḋ_ij, which is the same if body i does not turn.
-φ is taken in its quadrant. ψ and θ are sines: the angles should stay small about those two axes.
+Two things that the paper leaves open are chosen such that no momentum, angular momentum or energy appears from nowhere. Both forces act in the same point, the attachment to
+body j. And ċ_d is the rate of the components in frame i, (A_i B_i)ᵀ(ḋ_ij − ω_i × d_ij), so that a common rotation of the bodies is not damped; the paper has (A_i B_i)ᵀ ḋ_ij,
+which is the same if body i does not turn. φ is taken in its quadrant. ψ and θ are sines: the angles should stay small about those two axes.
 
 References
 ----------
-J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534.
+J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems,
+SIAM J. Sci. Comput. 19 (1998) 1513-1534.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def deformation_2d(qi: Array, qj: Array, si: Array, sj: Array, angle_i: float = 
     return np.array([*_turned(d, -(qi[2] + angle_i)), qj[2] + angle_j - qi[2] - angle_i])
 
 
-def forces_2d(qi: Array, vi: Array, qj: Array, vj: Array, si: Array, sj: Array, stiffness: Array, damping: Array = 0.0, angle_i: float = 0.0, angle_j: float = 0.0) -> tuple[Array, Array]:
+def forces_2d(qi: Array, vi: Array, qj: Array, vj: Array, si: Array, sj: Array, stiffness: Array, damping: Array = 0.0, angle_i: float = 0.0,
+              angle_j: float = 0.0) -> tuple[Array, Array]:
     """Generalised forces of a planar bushing on both bodies.
 
     Parameters

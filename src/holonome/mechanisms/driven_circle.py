@@ -13,8 +13,8 @@ Data: ε = 1e-4, t ≤ 10; start on the driving point.
 
 Exact solution: q = b₀(t), λ = 1; the springs stay without load. About it the mass can oscillate with the frequency ε^−½.
 
-This is the smallest problem of the class (4.2) of the paper, η(q) = B(t)(q − b₀(t)) with slowly varying B and b₀, on which its Theorem 4.2 can be seen: the force off the manifold, where predictors lie, is
-large and turns, so the Newton iteration of CS meets derivatives of P that CM does not have.
+This is the smallest problem of the class (4.2) of the paper, η(q) = B(t)(q − b₀(t)) with slowly varying B and b₀, on which its Theorem 4.2 can be seen: off
+the manifold, where predictors lie, the force is large, and the Newton iteration of CS meets derivatives of P that CM does not have.
 
 References
 ----------

@@ -13,8 +13,9 @@ Data: ε = 1e-4, a = b = 2, γ = 1, t ≤ 0.25; released from rest 10° from the
 
 Exact solution, if a = b and it starts from rest. On the circle the potential is ½ε⁻²(x² + (y + 1)²) + γ y = (ε⁻² + γ) y + const: a pendulum in the gravity ε⁻² + γ.
 
-Deviations from the paper. The force is printed with the opposite sign of the springs, which makes the equilibrium (0, −1) unstable, and with a = 1, b = 2, start (0, −1) with the velocity (1, 0). With the sign corrected
-that problem, ``powers=(1, 2), angle=0, speed=1``, needs 20 to 60 steps; the published counts of GGL come out with the data above.
+Deviations from the paper. The force is printed with the opposite sign of the springs, which makes the equilibrium (0, −1) unstable, and with a = 1, b = 2,
+start (0, −1) with the velocity (1, 0). With the sign corrected that problem, ``powers=(1, 2), angle=0, speed=1``, needs 20 to 60 steps; the published counts of
+GGL come out with the data above.
 
 References
 ----------

@@ -15,7 +15,8 @@ Data: a = b = 0, ℓ = 1, θ = 0, s₁′ = (0.5, 0), s₂′ = (−0.5, 0), ε 
 The masses, the gravity and the end are not given in the paper. Here m = J = 1, gravity 1 on body 2 as in the paper's section 5.1, t ≤ 1.
 Reference: the solution at t = 1 (`REFERENCE`).
 
-Deviations from the paper. (5.1d) is printed with ℓ instead of ℓ²; ℓ = 1. The printed start (0.99989, −1.4852e-2), velocity (−6.75e-5, −4.5444e-3), lies 6e-7 off the constraint; here x₂ and x₂′ follow from y₂ and y₂′.
+Deviations from the paper. (5.1d) is printed with ℓ instead of ℓ²; ℓ = 1. The printed start (0.99989, −1.4852e-2), velocity (−6.75e-5, −4.5444e-3), lies 6e-7
+off the constraint; here x₂ and x₂′ follow from y₂ and y₂′.
 With k_x = k_y and θ₁ = 0 the bushing is an ordinary isotropic spring, so the turning B(θ) of (4.3) plays no part; `stiffness` and `frame` change that.
 
 References
@@ -124,8 +125,8 @@ def two_body_bushing(
             constraint,
             potential=potential,
             parameters={
-                "eps": eps, "stiffness": np.array(stiffness), "damping": np.array(damping), "frame": frame, "s1": np.array(s1), "s2": np.array(s2), "a": np.array(a), "b": np.array(b),
-                "length": length, "theta": theta, "m1": m1, "J1": J1, "m2": m2, "J2": J2, "gravity": gravity,
+                "eps": eps, "stiffness": np.array(stiffness), "damping": np.array(damping), "frame": frame, "s1": np.array(s1), "s2": np.array(s2),
+                "a": np.array(a), "b": np.array(b), "length": length, "theta": theta, "m1": m1, "J1": J1, "m2": m2, "J2": J2, "gravity": gravity,
             },
             names=["x1", "y1", "theta1", "x2", "y2", "theta2"],
             constraint_names=["x1", "y1", "theta1", "link", "orientation"],

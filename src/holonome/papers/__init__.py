@@ -1,7 +1,7 @@
 """Papers: each a module, each of its tables and figures a function that computes it anew beside what was published.
 
-A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then ``papers.authors_year``, and ``holonome reproduce authors`` on the command line. Modules are
-loaded when they are first asked for.
+A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then ``papers.authors_year``, and ``holonome reproduce authors`` on the
+command line. Modules are loaded when they are first asked for.
 """
 
 import difflib

@@ -1,7 +1,7 @@
 """What reproducing a paper gives: tables and figures with published and measured values, verdicts, claims and notes.
 
-An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a dictionary for reports. There are two kinds: a `Table` compares row by row, a `Figure` draws curves; both can
-check what the paper says in words.
+An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a dictionary for reports. There are two kinds: a `Table` compares row by
+row, a `Figure` draws curves; both can check what the paper says in words.
 """
 
 from __future__ import annotations
@@ -171,7 +171,8 @@ class Experiment(ABC):
         parts: list[Any] = [Text(self.heading, style="bold"), *(self._table() if self.rows else [])]
         for claim in self.claims:
             verdict = Text(claim.verdict, style=_COLOURS[claim.verdict])
-            parts += [Padding(Text(f"{claim.by}: ", style="cyan") + Text(claim.statement), (0, 0, 0, 2)), Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4))]
+            parts.append(Padding(Text(f"{claim.by}: ", style="cyan") + Text(claim.statement), (0, 0, 0, 2)))
+            parts.append(Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4)))
         parts += [Padding(Text(f"Note: {note}", style="dim"), (0, 0, 0, 2)) for note in self.notes]
         return Group(*parts)
 
@@ -230,10 +231,11 @@ class Table(Experiment):
             groups = [tuple(row.case.values())[1:] for row in self.rows]
             for i in (i for i, group in enumerate(groups) if list(dict.fromkeys(groups)).index(group) % 2):
                 axes.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
-            for side, colour, label, style in (("published", plot.COLOURS[1], "published", {"mfc": "none", "mew": 1.8, "ms": 9}), ("measured", plot.COLOURS[0], "measured here", {"ms": 6})):
+            styles: dict[str, dict[str, Any]] = {"published": {"color": plot.COLOURS[1], "mfc": "none", "mew": 1.8, "ms": 9}, "measured": {"color": plot.COLOURS[0], "ms": 6}}
+            for side, style in styles.items():
                 points = [(getattr(row, side)[value], i) for i, row in enumerate(self.rows) if value in getattr(row, side)]
                 if points:
-                    axes.plot(*zip(*points, strict=True), "o", color=colour, label=label, **style)
+                    axes.plot(*zip(*points, strict=True), "o", label=side, **style)
             axes.set(xscale="log", xlabel=value, ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
             axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
             axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -334,8 +336,7 @@ class Paper:
 def published(paper: str, table: str) -> list[dict[str, str]]:
     """A published table, from the data files of this package."""
     file = resources.files("holonome.papers") / "data" / paper / f"{table}.csv"
-    with file.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
 
 
 def _joined(values: Mapping[str, float]) -> str:

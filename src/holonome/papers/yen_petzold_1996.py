@@ -10,8 +10,8 @@ CMp     CM with P at the predictor of each step: not in the paper, and what it s
 
 References
 ----------
-J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534.
-The technical report of 1996 is quoted.
+J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems,
+SIAM J. Sci. Comput. 19 (1998) 1513-1534. The technical report of 1996 is quoted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from holonome.mechanisms import Mechanism
 from holonome.papers.experiment import DIFFERS, NOT_AVAILABLE, NOT_PUBLISHED, REPRODUCED, Claim, Curve, Figure, Panel, Paper, Progress, Row, Table, published
 from holonome.plot import COLOURS
 
-PAPER = Paper("yen-petzold", "Yen & Petzold 1996", "J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody "
-              "dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534; technical report 1996")
+PAPER = Paper("yen-petzold", "Yen & Petzold 1996",
+              "J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, "
+              "SIAM J. Sci. Comput. 19 (1998) 1513-1534; technical report 1996")
 
 FIRST_STEP = 1e-6
 """The paper does not tell the first step; with this one the counts of GGL in Table 5.2 come out to the step."""
@@ -39,7 +40,7 @@ CLOSE = 0.2
 
 MOST_STEPS = 30_000
 
-Counts = dict[str, float]
+Counts = Mapping[str, float]
 Key = tuple[str, str, str]
 
 
@@ -246,10 +247,9 @@ def driven_problem(progress: Progress) -> Table:
             rows.append(Row(case, {}, {**counts(solution), "error of q": error}, NOT_PUBLISHED, "" if solution.success else _stopped(solution)))
     return Table(
         rows=rows,
-        claims=[
-            _claim("CM's rate of convergence does not suffer from δ/ε as that of CS does (Theorem 4.2), so that it can take larger steps.", ["CS", "CM", "CMp"], rows, _larger_steps),
-        ],
-        notes=["Not in the paper, whose own Table 5.4 has an isotropic bushing. Stiffness ε⁻² normal to the circle and ε⁻¹ along it; the exact solution is q = (sin t, −cos t), λ = 1."])
+        claims=[_claim("CM's rate of convergence does not suffer from δ/ε as that of CS does (Theorem 4.2), so that it can take larger steps.", ["CS", "CM", "CMp"], rows,
+                       _larger_steps)],
+        notes=["Not in the paper, whose own Table 5.4 has an isotropic bushing. The stiffness is ε⁻² normal to the circle and ε⁻¹ along it, the exact solution q = (sin t, −cos t), λ = 1."])
 
 
 def _larger_steps(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
@@ -258,7 +258,8 @@ def _larger_steps(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
     return steps["CS"] >= 10 * max(steps["CM"], steps["CMp"]), "at ε = 1e-6, TOL = 1e-3: " + ", ".join(f"{method} {count} steps" for method, count in steps.items()) + "."
 
 
-_STYLES = {"GGL": {"color": COLOURS[0]}, "GGL*": {"color": COLOURS[5], "linestyle": "--"}, "CS": {"color": COLOURS[2]}, "CM": {"color": COLOURS[1]}, "CMp": {"color": COLOURS[4], "linestyle": "--"}}
+_COLOURS = {"GGL": COLOURS[0], "GGL*": COLOURS[5], "CS": COLOURS[2], "CM": COLOURS[1], "CMp": COLOURS[4]}
+_STYLES = {name: {"color": colour, "linestyle": "--" if name in ("GGL*", "CMp") else "-"} for name, colour in _COLOURS.items()}
 
 
 def _solutions(mechanism: Mechanism, test: str, tolerance: float, progress: Progress) -> dict[str, hn.Solution]:
@@ -303,7 +304,7 @@ def figure_5_1(progress: Progress) -> Figure:
 @PAPER.experiment("figure-5.3", "energy on the oscillatory spring, ε = TOL = 1e-4")
 def figure_5_3(progress: Progress) -> Figure:
     """Total energy over time on `stiff_spring`."""
-    notes = ["The exact energy is constant: whatever is lost is damped by the method. CM's loss comes from a P that is kept over several steps, not from longer steps that follow the motion."]
+    notes = ["The exact energy is constant: whatever is lost is damped by the method. CM's loss comes from a P that is kept over several steps."]
     return _energy_figure(hn.mechanisms.stiff_spring(eps=1e-4), 0.1**2 / (2 * 1e-4**2) - 1, 1e-4, notes, progress)
 
 
@@ -315,7 +316,8 @@ def figure_5_4(progress: Progress) -> Figure:
     panels = []
     for name, solution in solutions.items():
         xlabel = "time t" if name == list(solutions)[-1] else ""
-        panels += [Panel(f"{name}: {label}", xlabel, "", [Curve("", solution.t, values(solution), {"color": _STYLES[name]["color"], "linewidth": 0.9})], {"xlim": (0, 0.05), "ylim": limits})
+        style = {"color": _COLOURS[name], "linewidth": 0.9}
+        panels += [Panel(f"{name}: {label}", xlabel, "", [Curve("", solution.t, values(solution), style)], {"xlim": (0, 0.05), "ylim": limits})
                    for (label, values), limits in zip(shown.items(), [(-0.05, 0.05), (-160, 160), (-0.1012, -0.0995)], strict=True)]
     return Figure(panels=panels, columns=len(shown), size=(3.6, 1.75), notes=["The paper's figure shows the same quantities; it has no numbers to compare with."])
 
@@ -325,7 +327,7 @@ def figure_5_6(progress: Progress) -> Figure:
     """Step size over time on `two_body_bushing`, TOL = 1e-4."""
     solutions = _solutions(hn.mechanisms.two_body_bushing(eps=1e-5), "qv", 1e-4, progress)
     panels = [Panel(f"{name}: {solution.steps} steps, {solution.rejections} rejected", "time t" if name == list(solutions)[-1] else "", "h",
-                    [Curve("", solution.history.t, solution.history.h, {"color": _STYLES[name]["color"], "drawstyle": "steps-post", "linewidth": 1.1})],
+                    [Curve("", solution.history.t, solution.history.h, {"color": _COLOURS[name], "drawstyle": "steps-post", "linewidth": 1.1})],
                     {"yscale": "log", "xlim": (0, 1), "ylim": (1e-6, 0.3)}) for name, solution in solutions.items() if solution.history is not None]
     statement = "CM takes much larger steps than GGL, GGL* and CS."
     told = ", ".join(f"{name} {solution.steps}" for name, solution in solutions.items())
@@ -337,7 +339,8 @@ def figure_5_6(progress: Progress) -> Figure:
 class Step:
     """One step of implicit Euler for the point on the circle with f = −K (q − (0, −1)) − (0, 1), and its Newton iterations.
 
-    From (q_n, v_n) with step h: r₁ = (q − q_n)/h − v, r₂ = (v − v_n)/h − f(q), and F = [P r₁; P r₂; G v; g] = 0, (2.12). X, Y split the coordinates at the start of the iteration; G = qᵀ.
+    From (q_n, v_n) with step h: r₁ = (q − q_n)/h − v, r₂ = (v − v_n)/h − f(q), and F = [P r₁; P r₂; G v; g] = 0, (2.12). X and Y split the coordinates at the start of the
+    iteration; G = qᵀ.
 
     Parameters
     ----------
@@ -379,8 +382,8 @@ class Step:
     def iterate(self, kind: str, tolerance: float = 1e-12, most: int = 30) -> tuple[np.ndarray, np.ndarray]:
         """Iterates (q, v), the start included, and the norms of the increments; the matrix stays that of the start.
 
-        The decoupling in its correct form: with z = (X P r₁, X P r₂) and D = −J₁⁻¹ z the increment is Δ = D − J₁⁻¹ diag(G₀ᵀ, G₀ᵀ) k, with k such that G₀ Δq = −g and G₀ Δv + ∂(Gv)/∂q Δq = −G v.
-        (2.17) to (2.26) as printed converge to P J₁⁻¹ r = 0 instead.
+        The decoupling in its correct form: with z = (X P r₁, X P r₂) and D = −J₁⁻¹ z the increment is Δ = D − J₁⁻¹ diag(G₀ᵀ, G₀ᵀ) k, with k such that G₀ Δq = −g and
+        G₀ Δv + ∂(Gv)/∂q Δq = −G v. (2.17) to (2.26) as printed converge to P J₁⁻¹ r = 0 instead.
         """
         q, v, X = self.q, self.v, np.eye(2)[:, [self.x]]
         G0, P0, J1 = q[np.newaxis], self.P(q), self.J1(q, v, kind)
@@ -421,19 +424,19 @@ def theorem_4_2(progress: Progress) -> Figure:
     """Contraction of the simplified Newton iterations in one step of implicit Euler, h = 0.1, started δ off the manifold."""
     progress(0.0, "one step of implicit Euler")
     ratios = np.logspace(-3, 2, 101)
-    rates = {(kind, eps): np.array([off_the_manifold(eps, ratio * eps).rate(kind) for ratio in ratios]) for kind in ("CS", "CM") for eps in (1e-3, 1e-4)}
-    curves = [Curve(f"{kind}, ε = {f'{eps:.0e}'.replace('e-0', 'e-')}", ratios, rate, {"color": _STYLES[kind]["color"], "linestyle": "-" if eps < 1e-3 else "--"}) for (kind, eps), rate in rates.items()]
+    rates = {(kind, eps): np.array([off_the_manifold(float(eps), ratio * float(eps)).rate(kind) for ratio in ratios]) for kind in ("CS", "CM") for eps in ("1e-3", "1e-4")}
+    curves = [Curve(f"{kind}, ε = {eps}", ratios, rate, {"color": _COLOURS[kind], "linestyle": {"1e-3": "--", "1e-4": "-"}[eps]}) for (kind, eps), rate in rates.items()]
     limit = Curve("no convergence above", ratios[[0, -1]], np.ones(2), {"color": "#444444", "linewidth": 0.8})
     middle = (ratios > 0.02) & (ratios < 0.2)
-    slope = np.polyfit(np.log(ratios[middle]), np.log(rates["CS", 1e-4][middle]), 1)[0]
-    apart = float(np.max(np.abs(np.log(rates["CS", 1e-3] / rates["CS", 1e-4])[middle])))
+    slope = np.polyfit(np.log(ratios[middle]), np.log(rates["CS", "1e-4"][middle]), 1)[0]
+    apart = float(np.max(np.abs(np.log(rates["CS", "1e-3"] / rates["CS", "1e-4"])[middle])))
     worst = max(float(np.max(rate)) for (kind, _), rate in rates.items() if kind == "CM")
     needed, increments = {}, []
     for isotropic in (False, True):
         for kind in ("CS", "CM"):
             sizes = off_the_manifold(1e-4, 1e-3, isotropic).iterate(kind)[1]
             needed[kind, isotropic] = len(sizes) if sizes[-1] <= 1e-12 else None
-            style = {"color": _STYLES[kind]["color"], "linestyle": "--" if isotropic else "-", "marker": "s" if isotropic else "o", "markersize": 7 if kind == "CS" else 3.5, "mfc": "none"}
+            style = {"color": _COLOURS[kind], "linestyle": "--" if isotropic else "-", "marker": "s" if isotropic else "o", "ms": 7 if kind == "CS" else 3.5, "mfc": "none"}
             increments.append(Curve(f"{kind}, stiffness {'1/ε², 1/ε²' if isotropic else '1/ε, 1/ε²'}", np.arange(1, len(sizes) + 1)[:12], sizes[:12], style))
     told = {key: "does not converge" if number is None else f"needs {number} iterations" for key, number in needed.items()}
     halved = off_the_manifold(1e-4, 1e-5, h=0.05).rate("CS") / off_the_manifold(1e-4, 1e-5).rate("CS")
