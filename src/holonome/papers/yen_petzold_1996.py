@@ -33,7 +33,7 @@ PAPER = Paper("yen-petzold", "Yen & Petzold 1996",
               "SIAM J. Sci. Comput. 19 (1998) 1513-1534; technical report 1996")
 
 FIRST_STEP = 1e-6
-"""The paper does not tell the first step; with this one the counts of GGL in Table 5.2 come out to the step."""
+"""The paper does not tell the first step; with this one Table 5.2 comes out to the step."""
 
 CLOSE = 0.2
 """How far a count may be off; details such as the first step change it by 10 to 20 %."""
@@ -143,8 +143,8 @@ def _fewest(method: str, others: Iterable[str], what: str, found: dict[Key, Mapp
 @PAPER.experiment("table-5.1", "point mass on a circle with a linear oscillatory force")
 def table_5_1(progress: Progress) -> Table:
     """Counts on `oscillator_on_circle`, TOL = 1e-3, ε = 1e-4, 1e-5, 1e-6."""
-    frozen = "CM's advantage in the paper is the damping by a P kept over several steps; how much it saves depends on when Jacobians happen to be renewed."
-    rows = _compare("table_5_1", lambda eps: hn.mechanisms.oscillator_on_circle(eps=eps), "q", {"CM": frozen}, progress)
+    guessed = "The printed data are not those of the table (see the notes); the ones taken here are a guess that fits GGL, and details of the motion change the counts."
+    rows = _compare("table_5_1", lambda eps: hn.mechanisms.oscillator_on_circle(eps=eps), "q", dict.fromkeys(["GGL", "GGL*", "CS", "CM"], guessed), progress)
     return Table(
         rows=rows,
         criterion=CRITERION,
@@ -170,8 +170,7 @@ def _printed_powers() -> str:
 @PAPER.experiment("table-5.2", "point mass on a circle with a stiff linear spring")
 def table_5_2(progress: Progress) -> Table:
     """Counts on `stiff_spring`."""
-    frozen = "The damping by a P kept over several steps depends on when Jacobians happen to be renewed."
-    rows = _compare("table_5_2", lambda eps: hn.mechanisms.stiff_spring(eps=eps), "q", {"CM": frozen}, progress)
+    rows = _compare("table_5_2", lambda eps: hn.mechanisms.stiff_spring(eps=eps), "q", {}, progress)
     return Table(
         rows=rows,
         criterion=CRITERION,
@@ -180,7 +179,8 @@ def table_5_2(progress: Progress) -> Table:
                    partial(_fewest, "CM", ["GGL", "GGL*", "CS"], "steps")),
             replace(_claim("with P at the predictor, the convergent form CMp, nothing is gained over CS.", ["CS", "CMp"], rows, _nothing_gained), by="Not in the paper"),
         ],
-        notes=["The spring force is printed without its minus sign, and the printed start lies 1e-8 off the circle."])
+        notes=["The spring force is printed without its minus sign, and the printed start lies 1e-8 off the circle.",
+               f"The first step, which the paper does not give, is {FIRST_STEP:g}."])
 
 
 def _nothing_gained(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
@@ -242,20 +242,22 @@ def driven_problem(progress: Progress) -> Table:
             if method is None:
                 rows.append(Row(case, {}, {}, NOT_AVAILABLE))
                 continue
-            solution = simulate(mechanism, method, float(tolerance), None)
+            solution = simulate(mechanism, method, float(tolerance))
             error = float(np.max(np.abs(solution.q - mechanism.exact(solution.t)[0])))
             rows.append(Row(case, {}, {**counts(solution), "error of q": error}, NOT_PUBLISHED, "" if solution.success else _stopped(solution)))
     return Table(
         rows=rows,
         claims=[_claim("CM's rate of convergence does not suffer from δ/ε as that of CS does (Theorem 4.2), so that it can take larger steps.", ["CS", "CM", "CMp"], rows,
                        _larger_steps)],
-        notes=["Not in the paper, whose own Table 5.4 has an isotropic bushing. The stiffness is ε⁻² normal to the circle and ε⁻¹ along it, the exact solution q = (sin t, −cos t), λ = 1."])
+        notes=["Not in the paper, whose own Table 5.4 has an isotropic bushing. The stiffness is ε⁻² normal to the circle and ε⁻¹ along it.",
+               "The exact solution is q = (sin t, −cos t), λ = 1.",
+               "Where Newton's method fails often, the counts of CS, GGL and GGL* change by factors with the first step; those of CM do not."])
 
 
 def _larger_steps(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
-    case = "1e-3", "1e-6"
-    steps = {method: found[method, *case]["steps"] for method in ("CS", "CM", "CMp")}
-    return steps["CS"] >= 10 * max(steps["CM"], steps["CMp"]), "at ε = 1e-6, TOL = 1e-3: " + ", ".join(f"{method} {count} steps" for method, count in steps.items()) + "."
+    stiff = [(tolerance, eps) for tolerance, eps in _cases(found) if float(eps) < 1e-4]
+    factors = [found["CS", *case]["steps"] / max(found[method, *case]["steps"] for method in ("CM", "CMp")) for case in stiff]
+    return min(factors) > 5, f"for ε < 1e-4 CS takes {' / '.join(f'{factor:.1f}' for factor in factors)} times the steps of CM and CMp."
 
 
 _COLOURS = {"GGL": COLOURS[0], "GGL*": COLOURS[5], "CS": COLOURS[2], "CM": COLOURS[1], "CMp": COLOURS[4]}
@@ -277,7 +279,7 @@ def _energy_figure(mechanism: Mechanism, lowest: float, tolerance: float, notes:
     solutions = _solutions(mechanism, "q", tolerance, progress)
     left = {name: (solution.energy - lowest) / (solution.energy[0] - lowest) for name, solution in solutions.items() if solution.energy is not None}
     damped = {name: _time_below(0.1, solutions[name].t, share) for name, share in left.items()}
-    told = "a tenth of the energy is left at t = " + ", ".join(f"{time:.2g} ({name})" for name, time in damped.items()) + "."
+    told = "a tenth of the energy is left, if at all, at t = " + ", ".join(f"{time:.2g} ({name})" for name, time in damped.items() if time < np.inf) + "."
     statement = "CM achieves the strongest damping, because DASSL is able to increase the step faster with it."
     claim = Claim.of(statement, damped["CM"] < 0.9 * min(damped[name] for name in ("GGL", "GGL*", "CS")), told) if "CM" in damped else Claim(statement, told, NOT_AVAILABLE)
     end = min(1.2 * max(_time_below(0.02, solutions[name].t, share) for name, share in left.items()), mechanism.t_span[1])
