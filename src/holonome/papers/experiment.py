@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-REPRODUCED, DIFFERS, NOT_PUBLISHED, NOT_AVAILABLE = "reproduced", "differs", "not published", "not available"
-_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim", NOT_AVAILABLE: "dim"}
+REPRODUCED, DIFFERS, NOT_PUBLISHED = "reproduced", "differs", "not published"
+_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim"}
 
 Progress = Callable[[float, str], None]
 """Told the fraction done and what comes next."""
@@ -45,7 +45,7 @@ class Row:
     published, measured : mapping
         Values by name; empty where there are none.
     verdict : str
-        "reproduced", "differs", "not published" or "not available".
+        "reproduced", "differs" or "not published".
     why : str
         Why it differs.
     """
@@ -192,7 +192,7 @@ class Experiment(ABC):
         for row in self.rows:
             mark = f" [{reasons.index(row.why) + 1}]" if row.why else ""
             values = [row.published, row.measured] if has_published else [row.measured]
-            verdict = row.verdict if has_published or row.verdict == NOT_AVAILABLE else ""
+            verdict = row.verdict if has_published else ""
             grid.add_row(*map(str, row.case.values()), *(_joined(side) for side in values), Text((verdict + mark).strip(), style=_COLOURS[row.verdict]))
         lines = [Padding(Text(f"[{i + 1}] {reason}"), (0, 0, 0, 2)) for i, reason in enumerate(reasons)]
         criterion = [Padding(Text(f"reproduced: {self.criterion}"), (0, 0, 0, 2))] if self.criterion else []
