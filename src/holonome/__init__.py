@@ -1,6 +1,6 @@
 """holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions."""
 
-from holonome import mechanisms
+from holonome import bushing, mechanisms, papers
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
 from holonome.formulations.coordinate_split import CoordinateSplit
@@ -22,6 +22,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BDF", "GGL", "Baumgarte", "ContradictoryConstraints", "CoordinateSplit", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3",
-    "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "consistent", "from_sympy",
-    "mechanisms", "methods", "solve",
+    "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "bushing", "consistent", "from_sympy",
+    "mechanisms", "methods", "papers", "solve",
 ]

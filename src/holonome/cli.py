@@ -1,4 +1,4 @@
-"""The command ``holonome``: see it work, look at the mechanisms and methods, run one and keep the result."""
+"""The command ``holonome``: see it work, look at the mechanisms and methods, run one and keep the result, reproduce the papers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from holonome import __version__, mechanisms
+from holonome import __version__, mechanisms, papers
 from holonome.mechanisms.andrews import PUBLISHED
 from holonome.mechanisms.mechanism import Mechanism
 from holonome.method import methods
@@ -207,6 +207,93 @@ def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Sol
         drift.set(xlabel="time [s]", ylabel="largest error of its length so far [m]", title="A pendulum's rod of 1 m", ylim=(1e-17, 1))
         drift.legend(loc="center right")
         figure.savefig(file, dpi=138)
+
+
+@app.command(cls=_Command)
+def reproduce(ctx: typer.Context,
+              paper: Annotated[str | None, typer.Argument(help="Name of a paper, or all; without it the papers are listed.")] = None,
+              names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Tables and figures, e.g. table-5.2 figure-5.3; all of them without it.")] = None,
+              out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Save numbers (.csv) and pictures (.png) there.")] = None,
+              as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False) -> None:
+    """Compute tables and figures of the papers anew, beside what was published.
+
+    Whether they agree does not change the exit code; it is 1 only if something could not be computed.
+    """
+    if paper is None:
+        _list_papers(_out())
+        return
+    chosen = _experiments(paper, names or [])
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out: {str(out)!r} is not a folder")
+    _compile_engine()
+    created = set() if out is None else _create_folders([out / "any"])
+    results, failed, console = [], [], _out()
+    for name, compute in chosen:
+        try:
+            with _working(name) as progress:
+                result = compute(progress=progress)
+            files = [] if out is None else result.save(out)
+        except Exception as error:
+            if ctx.find_root().params.get("traceback"):
+                raise
+            failed.append(f"{name} ({type(error).__name__}: {error})")
+            continue
+        results.append({**result.to_dict(), "files": [str(file) for file in files]})
+        if not as_json:
+            console.print(result)
+            _print_summary(console, "", [("time", _duration(result.seconds)), *(("written", _told(file, created)) for file in files)])
+            console.print()
+    if as_json:
+        print(json.dumps(_without_nan(results), indent=2, ensure_ascii=False, allow_nan=False))
+    elif len(results) > 1:
+        total: dict[str, int] = {}
+        for result in results:
+            for verdict, times in result["verdicts"].items():
+                total[verdict] = total.get(verdict, 0) + times
+        _print_summary(console, "Rows and statements together", [(verdict, str(times)) for verdict, times in total.items()])
+    if failed:
+        _fail(f"could not be computed: {'; '.join(failed)}", 1)
+
+
+def _list_papers(console: Console) -> None:
+    for name, paper in papers.available().items():
+        console.print(Text(name, style="bold") + Text(f"  {paper.title}"))
+        console.print(Text(paper.reference, style="dim"))
+        _print_summary(console, "", list(paper.titles.items()))
+        console.print()
+    console.print("Compute one: [bold]holonome reproduce yen-petzold table-5.2 --out report[/]")
+
+
+def _experiments(name: str, names: list[str]) -> list[tuple[str, Callable[..., papers.Experiment]]]:
+    """The functions that were asked for, each with its name."""
+    if name == "all":
+        if names:
+            raise ValueError(f"{names[0]!r} of all papers; name the paper")
+        return [(f"{paper.name} {title}", compute) for paper in papers.available().values() for title, compute in paper.experiments.items()]
+    known = papers.get(name).experiments
+    for wanted in names:
+        if wanted not in known:
+            raise ValueError(f"{wanted!r} is not a table or figure of {name}; {papers.nearest(wanted, known)}")
+    return [(wanted, known[wanted]) for wanted in names or known]
+
+
+@contextmanager
+def _working(name: str) -> Iterator[Callable[[float, str], None]]:
+    """A function that shows how far the work has come; the bar appears after a second."""
+    console, begin = Console(stderr=True), time.perf_counter()
+    columns = (TextColumn(name), BarColumn(), TextColumn("{task.percentage:>3.0f} % {task.description}"), TimeElapsedColumn())
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = progress.add_task("", total=1.0)
+
+    def show(fraction: float, what: str) -> None:
+        if time.perf_counter() - begin > 1.0:
+            progress.start()
+        progress.update(task, completed=fraction, description=what)
+
+    try:
+        yield show
+    finally:
+        progress.stop()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,44 @@
+"""Papers: each a module, each of its tables and figures a function that computes it anew beside what was published.
+
+A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then ``papers.authors_year``, and ``holonome reproduce authors`` on the
+command line. Modules are loaded when they are first asked for.
+"""
+
+import difflib
+import importlib
+import pkgutil
+from typing import Any
+
+from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Panel, Paper, Row, Table
+
+__all__ = ["Claim", "Curve", "Experiment", "Figure", "Panel", "Paper", "Row", "Table", "available", "get"]
+
+_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name != "experiment"}
+
+
+def available() -> dict[str, Paper]:
+    """All papers by name."""
+    return {name: get(name) for name in _MODULES}
+
+
+def get(name: str) -> Paper:
+    """The paper of this name, with its experiments."""
+    if name not in _MODULES:
+        raise ValueError(f"{name!r} is not a paper; {nearest(name, _MODULES)}")
+    return importlib.import_module(f"{__name__}.{_MODULES[name]}").PAPER
+
+
+def nearest(name: str, names: Any) -> str:
+    """What may have been meant by a name that is none of these."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES.values():
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES.values()])

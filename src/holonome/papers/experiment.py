@@ -1,0 +1,343 @@
+"""What reproducing a paper gives: tables and figures with published and measured values, verdicts, claims and notes.
+
+An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a dictionary for reports. There are two kinds: a `Table` compares row by
+row, a `Figure` draws curves; both can check what the paper says in words.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+REPRODUCED, DIFFERS, NOT_PUBLISHED = "reproduced", "differs", "not published"
+_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim"}
+
+Progress = Callable[[float, str], None]
+"""Told the fraction done and what comes next."""
+
+
+def silent(fraction: float, what: str) -> None:
+    """Show no progress."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table.
+
+    Attributes
+    ----------
+    case : mapping
+        What was run, e.g. method, tolerance and stiffness.
+    published, measured : mapping
+        Values by name; empty where there are none.
+    verdict : str
+        "reproduced", "differs" or "not published".
+    why : str
+        Why it differs.
+    """
+
+    case: Mapping[str, Any]
+    published: Mapping[str, float]
+    measured: Mapping[str, float]
+    verdict: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are ours."""
+
+    statement: str
+    finding: str
+    verdict: str
+    by: str = "The paper"
+
+    @classmethod
+    def of(cls, statement: str, holds: bool, finding: str) -> Claim:
+        """A claim that was checked."""
+        return cls(statement, finding, REPRODUCED if holds else DIFFERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line, or markers, with its label."""
+
+    label: str
+    x: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    style: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes and what is drawn there; `axes` are further properties, such as yscale="log"."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    curves: Sequence[Curve]
+    axes: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Experiment(ABC):
+    """A table or figure of a paper, computed anew.
+
+    Attributes
+    ----------
+    paper, name, title : str
+        The paper, the name under which the experiment is found, and what it shows.
+    rows : sequence of Row
+        Published and measured values.
+    criterion : str
+        What "reproduced" means for a row.
+    claims : sequence of Claim
+        What the paper says about it, checked.
+    notes : sequence of str
+        Misprints, and what was assumed where the paper says nothing.
+    seconds : float
+        How long it took.
+    """
+
+    paper: str = ""
+    name: str = ""
+    title: str = ""
+    rows: Sequence[Row] = ()
+    criterion: str = ""
+    claims: Sequence[Claim] = ()
+    notes: Sequence[str] = ()
+    seconds: float = 0.0
+
+    @property
+    def heading(self) -> str:
+        return f"{self.name.replace('-', ' ').capitalize()}: {self.title}"
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How often each verdict was given."""
+        given = [item.verdict for item in (*self.rows, *self.claims)]
+        return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
+
+    @abstractmethod
+    def draw(self, axes: Any = None) -> Any:
+        """Draw into the axes given, or into a new figure, and return the axes."""
+
+    @abstractmethod
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The numbers, one dictionary for each line of a CSV file."""
+
+    @abstractmethod
+    def _new_axes(self, shown: bool) -> Any: ...
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the numbers (.csv) and the picture (.png) into the folder, and say where they are."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"{self.paper}-{self.name}"
+        table, picture = folder / f"{stem}.csv", folder / f"{stem}.png"
+        records = list(self.records())
+        with table.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(dict.fromkeys(key for record in records for key in record)))
+            writer.writeheader()
+            writer.writerows(records)
+        axes = self.draw(self._new_axes(shown=False))
+        np.ravel(axes)[0].get_figure(root=True).savefig(picture, dpi=130)
+        return [table, picture]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All there is to say, for JSON and reports; the curves of a figure are in its CSV."""
+        return {"paper": self.paper, "name": self.name, "title": self.title, "seconds": self.seconds, "verdicts": self.verdicts, "criterion": self.criterion,
+                "rows": [asdict(row) for row in self.rows], "claims": [asdict(claim) for claim in self.claims], "notes": list(self.notes)}
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.text import Text
+
+        parts: list[Any] = [Text(self.heading, style="bold"), *(self._table() if self.rows else [])]
+        for claim in self.claims:
+            verdict = Text(claim.verdict, style=_COLOURS[claim.verdict])
+            parts.append(Padding(Text(f"{claim.by}: ", style="cyan") + Text(claim.statement), (0, 0, 0, 2)))
+            parts.append(Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4)))
+        parts += [Padding(Text(f"Note: {note}", style="dim"), (0, 0, 0, 2)) for note in self.notes]
+        return Group(*parts)
+
+    def _table(self) -> list[RenderableType]:
+        from rich.padding import Padding
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        has_published = any(row.published for row in self.rows)
+        names = list(dict.fromkeys(key for row in self.rows for key in (row.published or row.measured)))
+        grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
+        for name in self.rows[0].case:
+            grid.add_column(name, no_wrap=True)
+        for name in ("published", "measured", "verdict") if has_published else ("measured", ""):
+            grid.add_column(name, no_wrap=True)
+        reasons = list(dict.fromkeys(row.why for row in self.rows if row.why))
+        for row in self.rows:
+            mark = f" [{reasons.index(row.why) + 1}]" if row.why else ""
+            values = [row.published, row.measured] if has_published else [row.measured]
+            verdict = row.verdict if has_published else ""
+            grid.add_row(*map(str, row.case.values()), *(_joined(side) for side in values), Text((verdict + mark).strip(), style=_COLOURS[row.verdict]))
+        lines = [Padding(Text(f"[{i + 1}] {reason}"), (0, 0, 0, 2)) for i, reason in enumerate(reasons)]
+        criterion = [Padding(Text(f"reproduced: {self.criterion}"), (0, 0, 0, 2))] if self.criterion else []
+        return [Padding(Text(f"values: {'/'.join(names)}", style="dim"), (0, 0, 0, 2)), Padding(grid, (0, 0, 0, 2)), *criterion, *lines]
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=80, color_system=None, highlight=False)
+        console.print(self)
+        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{times} {verdict}" for verdict, times in self.verdicts.items())
+        return f"<{self.paper} {self.heading}: {verdicts}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Table(Experiment):
+    """Values in rows; its picture shows the first of them."""
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        for row in self.rows:
+            yield {**row.case, **{f"{key} published": value for key, value in row.published.items()}, **row.measured, "verdict": row.verdict, "why": row.why}
+
+    def draw(self, axes: Axes | None = None) -> Axes:
+        """The first value of each row, published and measured."""
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        from holonome import plot
+
+        with plot.house_style():
+            axes = self._new_axes(shown=True) if axes is None else axes
+            assert axes is not None
+            value = next((next(iter(row.measured or row.published)) for row in self.rows if row.measured or row.published), "")
+            groups = [tuple(row.case.values())[1:] for row in self.rows]
+            for i in (i for i, group in enumerate(groups) if list(dict.fromkeys(groups)).index(group) % 2):
+                axes.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
+            styles: dict[str, dict[str, Any]] = {"published": {"color": plot.COLOURS[1], "mfc": "none", "mew": 1.8, "ms": 9}, "measured": {"color": plot.COLOURS[0], "ms": 6}}
+            for side, style in styles.items():
+                points = [(getattr(row, side)[value], i) for i, row in enumerate(self.rows) if value in getattr(row, side)]
+                if points:
+                    axes.plot(*zip(*points, strict=True), "o", label=side, **style)
+            axes.set(xscale="log", xlabel=value, ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
+            axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return axes
+
+    def _new_axes(self, shown: bool) -> Axes:
+        from holonome import plot
+
+        with plot.house_style():
+            return plot.new_figure(8.4, 1.4 + 0.27 * len(self.rows), shown=shown).subplots()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Figure(Experiment):
+    """Curves in one or several panels, `columns` of them in a row (None: all), each of a size in inches."""
+
+    panels: Sequence[Panel] = ()
+    columns: int | None = None
+    size: tuple[float, float] = (4.6, 3.8)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        for panel in self.panels:
+            for curve in panel.curves:
+                for x, y in zip(curve.x, curve.y, strict=True):
+                    yield {"panel": panel.title, "curve": curve.label, "x": float(x), "y": float(y)}
+
+    def draw(self, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+        """Draw the panels, each into its axes. Labels that they share are told once."""
+        from holonome import plot
+
+        with plot.house_style():
+            axes = self._new_axes(shown=True) if axes is None else axes
+            assert axes is not None
+            if len(axes) != len(self.panels):
+                raise ValueError(f"axes: {len(axes)} given; {self.name} draws {len(self.panels)} panels")
+            labels = [[curve.label for curve in panel.curves if curve.label] for panel in self.panels]
+            for one, panel, own in zip(axes, self.panels, labels, strict=True):
+                for curve in panel.curves:
+                    one.plot(curve.x, curve.y, label=curve.label or None, **curve.style)
+                one.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, **panel.axes)
+                if own and own != labels[-1]:
+                    one.legend(loc="best")
+            if labels[-1]:
+                axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return axes
+
+    def _new_axes(self, shown: bool) -> Sequence[Axes]:
+        from holonome import plot
+
+        columns = self.columns or len(self.panels)
+        rows = -(-len(self.panels) // columns)
+        with plot.house_style():
+            figure = plot.new_figure(1.0 + self.size[0] * columns, 0.4 + self.size[1] * rows, shown=shown)
+            figure.suptitle(self.heading, x=0.01, ha="left", fontsize=12)
+            return list(np.ravel(figure.subplots(rows, columns, squeeze=False)))[: len(self.panels)]
+
+
+Reproduction = TypeVar("Reproduction", bound=Experiment)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its experiments.
+
+    Attributes
+    ----------
+    name, title, reference : str
+        The name on the command line, authors and year, and the full reference.
+    experiments : dict
+        Functions by name, each of which takes ``progress`` and returns an `Experiment`.
+    """
+
+    name: str
+    title: str
+    reference: str
+    experiments: dict[str, Callable[..., Experiment]] = field(default_factory=dict, repr=False)
+    titles: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def experiment(self, name: str, title: str) -> Callable[[Callable[..., Reproduction]], Callable[..., Reproduction]]:
+        """Decorate a function: it is found under this name, and what it returns says what it is and how long it took."""
+
+        def decorate(function: Callable[..., Reproduction]) -> Callable[..., Reproduction]:
+            @functools.wraps(function)
+            def run(progress: Progress = silent) -> Reproduction:
+                begin = time.perf_counter()
+                result = function(progress)
+                return replace(result, paper=self.name, name=name, title=title, seconds=time.perf_counter() - begin)
+
+            self.experiments[name], self.titles[name] = run, title
+            return run
+
+        return decorate
+
+
+def published(paper: str, table: str) -> list[dict[str, str]]:
+    """A published table, from the data files of this package."""
+    file = resources.files("holonome.papers") / "data" / paper / f"{table}.csv"
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def _joined(values: Mapping[str, float]) -> str:
+    return "/".join(f"{value:.1e}" if isinstance(value, float) else str(value) for value in values.values()) or "–"
