@@ -34,6 +34,7 @@ SIAM J. Sci. Comput. 19 (1998) 1513-1534; technical report TR 96-028, University
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -101,7 +102,11 @@ class CoordinateSplit:
 
 
 class PredictionKernels(ImplicitKernels):
-    """The kernels of the GGL form; multipliers are predicted as s₁ and s₂ of the predicted motion."""
+    """The kernels of the GGL form; multipliers are predicted as s₁ and s₂ of the predicted motion, and the error test may see the independent coordinates."""
+
+    def __init__(self, system: System, name: str, residual: Callable[[Model], Residual], error_test: str) -> None:
+        super().__init__(system, name, residual)
+        self.error_test = error_test
 
     @property
     def prediction(self) -> int:
@@ -116,14 +121,21 @@ class PredictionKernels(ImplicitKernels):
         block = np.zeros(_places(n, m, mg)[-1])
         block[[N, ROWS, POSITION_ROWS, EQUATIONS, JACOBIAN]] = n, m, mg, ImplicitKernels.F.__get__(self), C
         block[CURRENT_P] = 1.0
+        block[[WITH_V, TIMES_KAPPA]] = _TESTS.get(self.error_test, (0.0, 0.0))
         return block
+
+    @property
+    def error_mask_at(self) -> int:
+        """Where in the block the weights of the error test stand."""
+        model = self.system.model
+        return _places(model.n, model.rows, model.position_rows)[0] if self.error_test else -1
 
 
 class SplitKernels(PredictionKernels):
     """Around the kernels of the GGL form those of the split."""
 
     def __init__(self, system: System, formulation: CoordinateSplit) -> None:
-        super().__init__(system, "CoordinateSplit", formulation.residual)
+        super().__init__(system, "CoordinateSplit", formulation.residual, formulation.error_test)
         self.formulation = formulation
 
     @property
@@ -139,14 +151,7 @@ class SplitKernels(PredictionKernels):
         block, formulation = super().block, self.formulation
         block[CURRENT_P] = formulation.iteration == "CS"
         block[FROZEN_P] = formulation.iteration == "CM" and formulation.refresh == "jacobian"
-        block[[WITH_V, TIMES_KAPPA]] = _TESTS[formulation.error_test]
         return block
-
-    @property
-    def error_mask_at(self) -> int:
-        """Where in the block the weights of the error test stand."""
-        model = self.system.model
-        return _places(model.n, model.rows, model.position_rows)[0]
 
     @property
     def spare_at(self) -> int:

@@ -22,7 +22,7 @@ class GGL:
     Parameters
     ----------
     error_test
-        Which components the error test sees: "q", "qv" or "all".
+        Which components the error test sees: "q", "qv" or "all"; with ``predict_multipliers`` also "x" or "xw", the independent coordinates (and their velocities).
     newton_test
         Which components the convergence test sees; "all" includes the multipliers.
     predict_multipliers
@@ -40,10 +40,13 @@ class GGL:
 
     def residual(self, model: Model) -> Residual:
         n, m, mg = model.n, model.rows, model.position_rows
+        if self.independent and not self.predict_multipliers:
+            raise ValueError(f"error_test: {self.error_test!r} needs the split of the coordinates, so predict_multipliers=True")
         Y, dY, y, dy = unknowns(model, mu=mg)
         F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
                        at(model, model.w, y), at(model, model.g, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested(self.newton_test, n, Y.numel()), m + mg,
+        error_tested = tested("all" if self.independent else self.error_test, n, Y.numel())
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), error_tested, tested(self.newton_test, n, Y.numel()), m + mg,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
 
     def kernels(self, system: System) -> ImplicitKernels:
@@ -51,4 +54,9 @@ class GGL:
             return ImplicitKernels(system, repr(self), self.residual)
         from holonome.formulations.coordinate_split import PredictionKernels  # which itself builds on this form
 
-        return PredictionKernels(system, repr(self), self.residual)
+        return PredictionKernels(system, repr(self), self.residual, self.error_test if self.independent else "")
+
+    @property
+    def independent(self) -> bool:
+        """Whether the error test sees the independent coordinates only."""
+        return self.error_test in ("x", "xw")

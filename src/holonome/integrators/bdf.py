@@ -159,8 +159,9 @@ def own_memory(compiled, n: int, offset: int) -> tuple[np.ndarray, dict[int, flo
         if key in values and len(values[key]):
             own[at: at + length] = values[key]
         at += length
-    if compiled.error_mask_at >= 0:
-        header[ERROR_MASK], header[SPARE] = header[BLOCK] + compiled.error_mask_at, header[BLOCK] + compiled.spare_at
+    for place, inside in ((ERROR_MASK, compiled.error_mask_at), (SPARE, compiled.spare_at)):
+        if inside >= 0:
+            header[place] = header[BLOCK] + inside
     return own, header
 
 
@@ -376,12 +377,16 @@ def _estimate(P, k):
 
 @njit(cache=True)
 def _first_step(P, memory, counts):
-    """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests, moves faster than half the tolerance in it."""
+    """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests, moves faster than half the tolerance in it.
+
+    Not so small, though, that differences of rounding errors divided by it reach a hundredth of the tolerance.
+    """
     h = 0.001 * abs(run.target(memory, counts) - memory[run.T])
     speed = newton.norm(shift(P.y, P.size), P.newton_weights, P.newton_count, P.size)
     if speed > 0.5 / h:
         h = 0.5 / speed
-    return min(h, memory[run.H_MAX])
+    rounding = 2.2e-16 * newton.norm(P.y, P.newton_weights, P.newton_count, P.size)
+    return min(max(h, 100.0 * rounding), memory[run.H_MAX])
 
 
 @njit(cache=True)

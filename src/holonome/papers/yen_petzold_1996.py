@@ -3,7 +3,7 @@
 The methods, all on BDF of order 1 and 2 with DASSL's step control:
 
 GGL     stabilised index 2, (1.3)
-GGL*    the same, with multipliers left out of the convergence test and predicted from the motion
+GGL*    the same, with multipliers left out of the convergence test; in section 5.2 they are predicted from the motion, and errors tested in the independent coordinates
 CS      coordinate splitting, (2.12)
 CM      its modification, with P(q̂) kept until a new Jacobian is wanted, also over several steps, as the paper has it
 CMp     CM with P at the predictor of each step: not in the paper, and what it should have been, since CM does not converge to the solution as the tolerance falls
@@ -49,7 +49,7 @@ def methods(test: str) -> dict[str, hn.Method]:
     independent = {"q": "x", "qv": "xw"}[test]
     formulations = {
         "GGL": hn.GGL(error_test=test, newton_test="all"),
-        "GGL*": hn.GGL(error_test=test, newton_test="qv", predict_multipliers=True),
+        "GGL*": hn.GGL(error_test="q", newton_test="qv") if test == "q" else hn.GGL(error_test="xw", newton_test="qv", predict_multipliers=True),
         "CS": hn.CoordinateSplit("CS", error_test=independent),
         "CM": hn.CoordinateSplit("CM", refresh="jacobian", error_test=independent),
         "CMp": hn.CoordinateSplit("CM", error_test=independent),
@@ -159,8 +159,9 @@ def _printed_powers() -> str:
 
 @PAPER.experiment("table-5.2", "point mass on a circle with a stiff linear spring")
 def table_5_2(progress: Progress) -> Table:
-    """Counts on `stiff_spring`."""
-    rows = _compare("table_5_2", lambda eps: hn.mechanisms.stiff_spring(eps=eps), "q", {}, progress)
+    """Counts on `stiff_spring`, from the start as printed."""
+    printed = np.array([0.04471, -0.999])
+    rows = _compare("table_5_2", lambda eps: replace(hn.mechanisms.stiff_spring(eps=eps), q0=printed), "q", {}, progress)
     return Table(
         rows=rows,
         criterion=CRITERION,
@@ -169,8 +170,9 @@ def table_5_2(progress: Progress) -> Table:
                    partial(_fewest, "CM", ["GGL", "GGL*", "CS"], "steps")),
             replace(_claim("with P at the predictor, the convergent form CMp, nothing is gained over CS.", rows, _nothing_gained), by="Not in the paper"),
         ],
-        notes=["The spring force is printed without its minus sign, and the printed start lies 1e-8 off the circle.",
-               f"The first step, which the paper does not give, is {FIRST_STEP:g}."])
+        notes=["The spring force is printed without its minus sign, and the printed start lies 1e-8 off the circle; it is moved onto it.",
+               f"The first step, which the paper does not give, is {FIRST_STEP:g}; with it all counts come out to about one per cent, many to the last digit.",
+               "GGL* extrapolates its multipliers here; predicting them as in section 5.2 leads to other counts."])
 
 
 def _nothing_gained(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
@@ -191,8 +193,7 @@ def table_5_3(progress: Progress) -> Table:
         rows=rows,
         criterion=CRITERION,
         claims=[_claim("For this moderate stiffness all methods perform well; in the table CS and CM take the same steps.", rows, _alike)],
-        notes=[_BUSHING_DATA, _BUSHING_START,
-               "The paper's GGL* tests the error of the independent coordinates, as CS and CM do; here it tests all, of which most do not move, so its steps are longer."])
+        notes=[_BUSHING_DATA, _BUSHING_START])
 
 
 def _alike(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
@@ -239,7 +240,7 @@ def driven_problem(progress: Progress) -> Table:
         claims=[_claim("CM's rate of convergence does not suffer from δ/ε as that of CS does (Theorem 4.2), so that it can take larger steps.", rows, _larger_steps)],
         notes=["Not in the paper, whose own Table 5.4 has an isotropic bushing. The stiffness is ε⁻² normal to the circle and ε⁻¹ along it.",
                "The exact solution is q = (sin t, −cos t), λ = 1.",
-               "Where Newton's method fails often, the counts of CS, GGL and GGL* change by factors with the first step; those of CM do not."])
+               "Where Newton's method fails often, the counts of CS and GGL change by factors with the first step; those of CM do not."])
 
 
 def _larger_steps(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
