@@ -13,8 +13,10 @@ from holonome.foreign import Foreign
 from holonome.parameters import Parameters
 from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
 
-ALLOWED = {"mass": ("t", "q", "p"), "constraint": ("t", "q", "p"), "potential": ("t", "q", "p")}
+ALLOWED = {"mass": ("t", "q", "p"), "constraint": ("t", "q", "p"), "potential": ("t", "q", "p"), "deformation": ("t", "q", "p"), "stiffness": ("p",), "damping": ("p",)}
 """Which arguments a function may ask for, by role; any other role allows all of t, q, v, p."""
+TRACED = ("deformation", "stiffness", "damping")
+"""Roles in which a function that cannot be traced is refused."""
 
 
 def probe_points(n: int) -> list[dict[str, Any]]:
@@ -24,22 +26,24 @@ def probe_points(n: int) -> list[dict[str, Any]]:
 
 
 class UserFunction:
-    """A callable or constant in a role ("mass", "force", "constraint", "velocity_constraint", "potential", or the name of an event).
+    """A callable or constant in a role ("mass", "force", "constraint", "velocity_constraint", "potential", "elastic[0].deformation", or the name of an event).
 
-    ``path`` says how it reaches the engine: "constant", "traced", "numba" or "python"; ``reason`` why it is not traced.
+    ``path`` says how it reaches the engine: "constant", "traced", "numba" or "python"; ``reason`` why it is not traced; ``shape`` what it returned, where that is known.
     """
 
     def __init__(self, role: str, function: Any, n: int, parameters: Parameters) -> None:
         self.role, self.function, self.n, self.parameters = role, function, n, parameters
+        self.kind = role.rpartition(".")[2]
+        self.shape: tuple[int, ...] | None = None
         self.path, self.reason, self.foreign = "constant", "", None
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
-        elif role not in ("mass", "force", "potential"):
-            raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(ALLOWED.get(role, ('t', 'q', 'v', 'p')))}")
+        elif self.kind not in ("mass", "force", "potential", "stiffness", "damping"):
+            raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(ALLOWED.get(self.kind, ('t', 'q', 'v', 'p')))}")
 
     def _check_arguments(self) -> tuple[str, ...]:
-        allowed = ALLOWED.get(self.role, ("t", "q", "v", "p"))
+        allowed = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
         if isinstance(self.function, Expression):
             return allowed
         names = argument_names(self.function)
@@ -136,6 +140,8 @@ class UserFunction:
 
     def _as_foreign(self, reason: str) -> Foreign:
         """Call it as it is; a function that fails on plain numbers wherever it is tried is the user's to mend."""
+        if self.kind in TRACED:
+            raise ModelError(f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy functions, or make it part of force")
         failure = ModelError(f"{self.role}: cannot be evaluated")
         for point in probe_points(self.n):
             try:
@@ -157,12 +163,15 @@ class UserFunction:
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         n, size = self.n, int(np.prod(shape, dtype=int))
         flat = len(shape) <= 1 or size == max(shape)
-        match self.role:
+        self.shape = shape
+        match self.kind:
             case "mass":
                 good, expected = shape in ((n, n), (n,), ()) or (n == 1 and size == 1), f"({n}, {n}), its diagonal ({n},), or a scalar"
             case "force":
                 good, expected = flat and size == n, f"({n},)"
-            case "constraint":
+            case "stiffness" | "damping":
+                good, expected = size > 0 and (len(shape) <= 1 or (len(shape) == 2 and shape[0] == shape[1])), "a number, a vector (a diagonal) or a square matrix"
+            case "constraint" | "deformation":
                 good, expected = flat and size > 0, "a scalar or a vector, one entry for each row"
             case "velocity_constraint" if self.returns_matrix:
                 good, expected = (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1), f"a matrix with {n} columns (a function without v returns A(q))"

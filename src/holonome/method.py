@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holonome.formulations.compliant import Compliant
 from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
@@ -13,7 +14,7 @@ from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 
-Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateSplit
+Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateSplit | Compliant
 Integrator = RungeKutta | BDF
 
 
@@ -24,7 +25,7 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateSplit`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateSplit`, :class:`Compliant`.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
 

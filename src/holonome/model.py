@@ -4,7 +4,9 @@
     0 = g(t, q)                 position constraints
     0 = h(t, q, v)              velocity constraints, linear in v: A(q) v − b
 
-On the velocity level both together read 0 = w(t, q, v) = (G v + g_t, h), and differentiated once more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.
+Elastic elements are part of f: f = f_rest − c_qᵀ (K c + D c′) with the deformations c(t, q) and c′ = c_q v + c_t.
+
+On the velocity level both constraints together read 0 = w(t, q, v) = (G v + g_t, h), and differentiated once more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.
 """
 
 from __future__ import annotations
@@ -14,6 +16,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Deformations c(t, q) of all elastic elements, their stiffness K and damping D, and ``rest``, the forces of the system without them."""
+
+    c: ca.SX
+    K: ca.SX
+    D: ca.SX
+    rest: ca.SX
+
+    def rate(self, model: Model) -> ca.SX:
+        """c′ along the motion."""
+        return ca.jtimes(self.c, model.q, model.v) + ca.jacobian(self.c, model.t)
+
+    def force(self, model: Model) -> ca.SX:
+        return -ca.jacobian(self.c, model.q).T @ (self.K @ self.c + self.D @ self.rate(model))
+
+    @property
+    def energy(self) -> ca.SX:
+        return ca.dot(self.c, self.K @ self.c) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +54,7 @@ class Model:
     V: ca.SX | None = None
     given: Mapping[str, ca.SX] = field(default_factory=dict)
     suppliers: tuple[int, ...] = ()
+    elastic: Elements | None = None
 
     @property
     def y(self) -> ca.SX:

@@ -190,6 +190,7 @@ class Implicit:
         start[: 2 * n], start[2 * n: 2 * n + m] = y, lam
         if hasattr(self.formulation, "alpha"):
             start[2 * n + m: 3 * n + m] = a
+        self._fill_further(task, start[:size], task.t0)
         start[size: size + n], start[size + n: size + 2 * n] = y[n:], a
         at, block = int(memory[bdf.YY]), int(memory[bdf.BLOCK])
         memory[at: at + 2 * size] = start
@@ -203,6 +204,13 @@ class Implicit:
         if task.counts[run.POINTS]:
             task.points[0, 1:] = task.state
 
+    def _fill_further(self, task: Run, unknowns: np.ndarray, t: float) -> None:
+        """Unknowns behind q, v, λ that the formulation knows from these."""
+        if self.compiled.initial:
+            values = np.zeros(self.compiled.size - self.columns + 1)
+            run_kernel(self.compiled.initial, t, unknowns.copy(), values, task.context, values)
+            unknowns[self.columns:] = values[:-1]
+
     def _fill_history(self, task: Run, history: Solution) -> None:
         """Begin at a constant order k with the backward differences of k known points: φ_i = ∇^{i−1} Y at a constant step."""
         memory, counts, size, k, h = task.memory, task.counts, self.compiled.size, self.integrator.order or 1, task.counts[run.WAY] * self.constant
@@ -210,6 +218,8 @@ class Implicit:
         rows[:, : self.columns] = np.vstack([history.y, history.lam]).T
         if hasattr(self.formulation, "alpha"):
             rows[:, self.columns: self.columns + self.system.n] = history.a.T
+        for row, t in zip(rows, history.t, strict=True):
+            self._fill_further(task, row, t)
         phi, psi = int(memory[bdf.PHI]), int(memory[bdf.PSI])
         differences = rows[::-1].copy()
         for i in range(k):

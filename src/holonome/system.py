@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from holonome import elastic as elements
 from holonome.compilation import Kernel, kernel
+from holonome.elastic import Elastic
 from holonome.engine.context import PARAMETERS
 from holonome.errors import ModelError
 from holonome.foreign import Foreign
@@ -23,7 +26,7 @@ DERIVATIVES = {"constraint_q": "constraint", "force_q": "force", "force_v": "for
 
 
 class System:
-    """A mechanical system  M(t, q) v′ = f(t, q, v) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
+    """A mechanical system  M(t, q) v′ = f(t, q, v) − c_qᵀ (K c + D c′) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
 
     Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``, ``p``.  Nothing else is asked for: derivatives are exact
     and automatic.
@@ -33,13 +36,15 @@ class System:
     mass : array or callable(t, q, p)
         n × n matrix; a vector is its diagonal, a scalar that multiple of the identity.
     force : array or callable(t, q, v, p)
-        n applied forces, with gyroscopic terms.
+        n applied forces, with gyroscopic terms.  May be left out where there are elastic elements.
     constraint : callable(t, q, p), optional
         One or many position constraints g; zero where they hold.
     velocity_constraint : callable(t, q, v, p), optional
         Non-holonomic rows.  With ``v`` among its arguments it returns the residual A(q) v − b, linear in v; without, the matrix A(q).
+    elastic : Elastic or sequence of Elastic, optional
+        Springs and bushings: deformations c(t, q) with stiffness K and damping D, whose forces come on top of ``force``.
     potential : callable(t, q, p), optional
-        Potential energy.  Only used to report the energy; forces are not derived from it.
+        Potential energy of ``force``; that of elastic elements, ½ cᵀ K c, is added.  Only used to report the energy; forces are not derived from it.
     parameters : dict, optional
         Numbers and arrays that the functions see as ``p.name``.  They may be changed for a run without compiling anything.
     names : sequence of str, optional
@@ -62,18 +67,23 @@ class System:
     (2, 1)
     """
 
-    def __init__(self, mass: Any, force: Any, constraint: Callable | None = None, *, velocity_constraint: Callable | None = None, potential: Callable | None = None,
-                 parameters: Mapping[str, Any] | None = None, names: Sequence[str] | None = None, n: int | None = None,
+    def __init__(self, mass: Any, force: Any = None, constraint: Callable | None = None, *, velocity_constraint: Callable | None = None,
+                 elastic: Elastic | Sequence[Elastic] | None = None, potential: Any = None, parameters: Mapping[str, Any] | None = None, names: Sequence[str] | None = None, n: int | None = None,
                  constraint_names: Sequence[str] | None = None, derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
         self.name = str(name)
         self.parameters = Parameters(parameters)
         self.n = _count(mass, names, n)
         self.names = _distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
+        parts = elements.as_elements(elastic)
+        if force is None and parts:
+            force, potential = np.zeros(self.n), 0.0 if potential is None else potential
         given = {"mass": mass, "force": force, "constraint": constraint, "velocity_constraint": velocity_constraint, "potential": potential}
         for role in ("mass", "force"):
             if given[role] is None:
                 raise ModelError(f"{role}: missing; give an array or a callable")
         self.functions = {role: UserFunction(role, f, self.n, self.parameters) for role, f in given.items() if f is not None}
+        self.functions |= elements.functions(parts, self.n, self.parameters)
+        self._elements = list(parts)
         self._derivatives = dict(derivatives or {})
         self._build()
         self.constraint_names = _distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
@@ -94,6 +104,7 @@ class System:
         other = object.__new__(System)
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.changed(values)
+        other._check_elements()
         return other
 
     def context(self, extra: int = 0) -> np.ndarray:
@@ -147,13 +158,25 @@ class System:
                 expression, derivatives = expression.symbols(block)
                 given |= derivatives
             expressions[role] = expression
-        self.context_size = offset
+        self.context_size, self._expressions = offset, expressions
         t, q, v, p = self.symbols.values()
         model = Model(t, q, v, ca.vertcat(p, *blocks), ca.reshape(expressions["mass"], n, n).T, expressions["force"], expressions.get("constraint", ca.SX(0, 1)),
                       expressions.get("velocity_constraint", ca.SX(0, 1)), expressions.get("potential"), given, tuple(self._foreign))
-        self.model = self._use_written_derivatives(model)
+        self.model = self._use_written_derivatives(self._with_elements(model))
         self.m = model.rows
         self._check_values()
+        self._check_elements()
+
+    def _with_elements(self, model: Model) -> Model:
+        """The forces of elastic elements enter f, their energy the potential."""
+        if not self._elements:
+            return model
+        elastic = elements.combined(self._elements, self._expressions, self.functions, model.f)
+        return replace(model, f=model.f + elastic.force(model), V=None if model.V is None else model.V + elastic.energy, elastic=elastic)
+
+    def _check_elements(self) -> None:
+        if self.model.elastic is not None:
+            elements.check(self._elements, self.model.elastic, self._expressions, self.symbols["p"], self.parameters)
 
     def _check_values(self) -> None:
         """The mass matrix must be symmetric, and a velocity constraint linear in v."""
@@ -202,7 +225,7 @@ class System:
             raise ModelError(f"derivatives['constraint_q']: {flat.numel()} values; expected {rows} × {self.n}")
         G = ca.reshape(flat, self.n, rows).T
         given = dict(model.given, G=G, g_t=ca.SX(rows, 1), D_g=ca.jacobian(G @ model.v, model.q), gamma_g=ca.jtimes(G @ model.v, model.q, model.v))
-        return Model(**{name: getattr(model, name) for name in ("t", "q", "v", "p", "M", "f", "g", "h", "V", "suppliers")}, given=given)
+        return replace(model, given=given)
 
     def _check_derivatives(self) -> None:
         """Compare hand-written derivatives with differences of the functions themselves."""
@@ -234,15 +257,15 @@ class System:
 
     def __getstate__(self) -> dict[str, Any]:
         """Traced functions travel as expressions, so systems made of lambdas pickle; functions that cannot be traced must pickle themselves."""
-        model, foreign = self.model, {f.role for f in self.foreign}
-        expressions = {"mass": ca.reshape(model.M.T, -1, 1), "force": model.f, "constraint": model.g, "velocity_constraint": model.h, "potential": model.V}
-        as_text = {role: ca.Function(role, list(self.symbols.values()), [ca.densify(expressions[role])]).serialize() for role in self.functions if role not in foreign}
+        foreign = {f.role for f in self.foreign}
+        as_text = {role: ca.Function("traced", list(self.symbols.values()), [ca.densify(self._expressions[role])]).serialize() for role in self.functions if role not in foreign}
         return {"name": self.name, "parameters": dict(self.parameters), "n": self.n, "names": self.names, "constraint_names": self.constraint_names,
                 "functions": {role: self.functions[role].function for role in foreign}, "traced": as_text, "derivatives": self._derivatives if foreign else {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {role: Expression(role, text, state["n"]) for role, text in state["traced"].items()}
-        self.__init__(**functions, parameters=state["parameters"], names=state["names"], n=state["n"],
+        parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
+        self.__init__(**functions, elastic=elements.rebuilt(parts), parameters=state["parameters"], names=state["names"], n=state["n"],
                       constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"])
 
     def __repr__(self) -> str:
@@ -255,9 +278,10 @@ class System:
         kinds = " + ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         rows = f"{kinds} constraint row{'s' * (self.m != 1)}" if kinds else "no constraints"
         lines = [f"System {self.name!r}: {self.n} coordinate{'s' * (self.n != 1)} ({', '.join(_shortened(self.names))}), {rows}"]
-        lines += [f"  {role:20s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "") for role, f in self.functions.items()]
+        width = max(20, *map(len, self.functions))
+        lines += [f"  {role:{width}s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "") for role, f in self.functions.items()]
         if self.parameters:
-            lines.append("  parameters           " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))
+            lines.append(f"  {'parameters':{width}s} " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))
         return "\n".join(lines)
 
 

@@ -72,6 +72,8 @@ def evaluate_matrix(P, context, t, cj):
     P.scratch[0] = cj
     for i in range(P.multipliers):
         P.scratch[1 + i] = P.spare[i]
+    for i in range(P.tolerances):
+        P.scratch[1 + P.multipliers + i] = P.block[1 + i]
     if P.factors_kernel != 0:
         status = call(P.factors_kernel, t, P.y, P.scratch, context, P.factors)
         total = 0.0
@@ -129,6 +131,8 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     y, dy, delta, e, size = P.y, shift(P.y, P.size), P.delta, P.e, P.size
     rounding = 100.0 * 2.2e-16 * norm(y, P.newton_weights, P.newton_count, size)
     first, evaluations = 0.0, 0
+    if P.tolerances > 0:
+        P.block[0] = cj
     for m in range(most):
         status = call(P.residual_kernel, t, y, P.block, context, delta)
         evaluations += 1

@@ -6,10 +6,10 @@ complement.  No pivoting; a pivot that lost its digits makes the kernel return S
 
 Kernels, with y = (Y, Y′):
 
-    residual      out = F
-    factors       z = (cj, e), out = the nonzeros of L and U
+    residual      z = (cj, tolerances of q), out = F
+    factors       z = (cj, e, tolerances of q), out = the nonzeros of L and U
     solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
-    matrix        z = (cj, e), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
+    matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
 
 e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted from the diagonal, so that this row says that its
 multiplier does not change.
@@ -55,6 +55,10 @@ class Residual:
         How many unknowns behind q and v are multipliers, whose rows are constraints.
     row_powers, column_powers
         Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
+    cj, tolerance
+        Symbols under which F may ask for the leading coefficient and for the tolerances of the positions.
+    initial
+        Values of the unknowns behind q, v, λ at the start, as expressions of these; None is zero.
     """
 
     Y: ca.SX
@@ -66,6 +70,9 @@ class Residual:
     multipliers: int
     row_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     column_powers: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    cj: ca.SX = field(default_factory=lambda: ca.SX.sym("cj"))
+    tolerance: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    initial: ca.SX | None = None
 
     @property
     def size(self) -> int:
@@ -183,10 +190,6 @@ class ImplicitKernels:
         self.size = self.residual.size
 
     @cached_property
-    def _cj(self) -> ca.SX:
-        return ca.SX.sym("cj")
-
-    @cached_property
     def _spare(self) -> ca.SX:
         return ca.SX.sym("e", self.residual.multipliers)
 
@@ -194,7 +197,11 @@ class ImplicitKernels:
     def _matrix(self) -> ca.SX:
         r, first = self.residual, 2 * self.system.n
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
-        return ca.jacobian(r.F, r.Y) + self._cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+        return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+
+    @property
+    def _z(self) -> ca.SX:
+        return ca.vertcat(self.residual.cj, self._spare, self.residual.tolerance)
 
     @cached_property
     def _elimination(self) -> _Elimination | None:
@@ -224,20 +231,27 @@ class ImplicitKernels:
     after = 0
     """Kernel for the multipliers at the end of a step, of formulations that iterate without them."""
 
-    block = np.zeros(0)
-    """Memory that belongs to the formulation; its kernels get it as z.  It may hold the weights of the error test and e."""
+    @property
+    def block(self) -> np.ndarray:
+        """Memory that kernels get as z: cj and the tolerances of q.  A formulation with a kernel ``after`` has its own, which may hold the weights of the error test and e."""
+        return np.zeros(1 + self.system.n)
 
     error_mask_at = spare_at = -1
 
     @cached_property
     def F(self) -> int:
         r = self.residual
-        return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.SX(0, 1), ca.densify(r.F), None))
+        return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(r.cj, r.tolerance), ca.densify(r.F), None))
+
+    @cached_property
+    def initial(self) -> int:
+        r, initial = self.residual, self.residual.initial
+        return 0 if initial is None else self._address("initial", lambda model: (r.Y, ca.SX(0, 1), ca.densify(initial), None))
 
     @cached_property
     def factors(self) -> int:
         r, e = self.residual, self._elimination
-        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(self._cj, self._spare), ca.densify(ca.vertcat(*e.values)), e.margin))
+        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), self._z, ca.densify(ca.vertcat(*e.values)), e.margin))
 
     @cached_property
     def solution(self) -> int:
@@ -250,6 +264,6 @@ class ImplicitKernels:
     @cached_property
     def matrix(self) -> int:
         r = self.residual
-        scaled = ca.diag(self._cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(self._cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
+        scaled = ca.diag(r.cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(r.cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
         flat = ca.reshape(scaled.T, self.size**2, 1)
-        return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(self._cj, self._spare), flat, None))
+        return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._z, flat, None))

@@ -121,6 +121,7 @@ class Parts(NamedTuple):
     row_powers: Any
     column_powers: Any
     multipliers: int
+    tolerances: int
     spare: Any
     block: Any
 
@@ -138,7 +139,8 @@ def _parts(memory):
                  part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
                  part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA), part(memory, SCRATCH),
                  part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
-                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), part(memory, SPARE), part(memory, BLOCK))
+                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), int(memory[COORDINATES]) if memory[AFTER_KERNEL] == 0.0 else 0,
+                 part(memory, SPARE), part(memory, BLOCK))
 
 
 def own_memory(compiled, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
@@ -170,6 +172,8 @@ def _set_weights(P):
     for i in range(P.size):
         weight = 1.0 / (P.atol[i] + P.rtol * abs(P.phi[i]))
         P.error_weights[i], P.newton_weights[i] = P.error_mask[i] * weight, P.newton_mask[i] * weight
+    for i in range(P.tolerances):
+        P.block[1 + i] = P.atol[i] + P.rtol * abs(P.phi[i])
 
 
 @njit(cache=True)
