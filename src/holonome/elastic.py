@@ -91,7 +91,7 @@ def check(names: Sequence[str], elements: Elements, expressions: Mapping[str, ca
             if np.max(np.abs(block - block.T), initial=0.0) > 1e-12 * size:
                 raise ModelError(f"{name}.{part}: must be symmetric; this is {block.tolist()}")
             if np.min(np.linalg.eigvalsh(block), initial=0.0) < -1e-12 * size:
-                raise ModelError(f"{name}.{part}: must not be negative (no eigenvalue of it); this is {np.diag(block).tolist() if block.size == 1 else block.tolist()}")
+                raise ModelError(f"{name}.{part}: must have no negative eigenvalue; this is {block.tolist()}")
 
 
 def _matrix(function: UserFunction, flat: ca.SX, rows: int) -> ca.SX:

@@ -79,8 +79,8 @@ _REGISTRY = {
     "baumgarte": Entry(Method(Baumgarte(), BDF()), "BDF with Baumgarte's stabilisation of index 1", "Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972)"),
 }
 AUTO, SMOOTH = "auto", "smooth"
-_SMOOTH_METHOD = Method(GGL(error_test="q"), BDF(max_order=2))
-"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the oscillations."""
+_SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
+"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the oscillations.  Without elastic elements the form is GGL."""
 
 STIFF_METHOD = "bdf", _REGISTRY["bdf"].method
 """What "auto" takes where stiffness limits the explicit methods."""

@@ -31,7 +31,7 @@ from holonome.formulations.ggl import GGL
 from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.model import Model
 
-SOFTNESS = 1e-4
+SOFTNESS = 1e-6
 """η: compliance of a spring in series, relative to that of inertia within a step."""
 
 _TINY = 1e-30
