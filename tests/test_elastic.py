@@ -267,6 +267,23 @@ def test_energy_is_told_and_backward_runs_return():
     np.testing.assert_allclose(back.q[:, -1], START, atol=1e-5)
 
 
+def test_stiffness_hidden_in_the_force_is_told():
+    """The rod on its bushing, k = 10¹²: as an element it is solved, as a plain force Newton's method locks and the answer is wrong, so the message must say so."""
+    fine = hn.solve(RIGID["bushing"], (0, 5), START, rtol=1e-9, atol=1e-10).q[:, -1]
+    k = np.array([1e12, 1e11])
+
+    def hidden(q):
+        c_q = np.array([[1.0, 0.0, -np.cos(q[2]) / 2], [0.0, 1.0, -np.sin(q[2]) / 2]])
+        return np.array([0.0, -9.81, 0.0]) - c_q.T @ (k * end_of_rod(q))
+
+    element = hn.solve(hn.System(**ROD, elastic=hn.Elastic(end_of_rod, k)), (0, 5), START, motion="smooth", rtol=1e-4, atol=1e-4)
+    plain = hn.solve(hn.System(**ROD | {"force": hidden}), (0, 5), START, motion="smooth", rtol=1e-4, atol=1e-4)
+    assert np.max(np.abs(element.q[:, -1] - fine)) < 0.05
+    assert "hn.Elastic" not in element.message
+    assert np.max(np.abs(plain.q[:, -1] - fine)) > 0.05
+    assert "give its stiff part as hn.Elastic" in plain.message
+
+
 def test_without_elements_the_form_is_ggl():
     mechanism = hn.mechanisms.slider_crank()
     runs = [hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=hn.Method(form, hn.BDF())) for form in (hn.Compliant("qv"), hn.GGL())]

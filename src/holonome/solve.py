@@ -9,6 +9,7 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from holonome.engine import run
@@ -30,6 +31,8 @@ from holonome.system import System
 from holonome.warmup import announce_first_use
 
 _SMALLEST_RTOL = 1e-14
+HIDDEN_STIFFNESS = 1e5
+"""Stiffness of forces that are not elastic elements, relative to inertia within a step, beyond which smooth motion cannot be trusted."""
 LARGEST_RELAY = 100
 """Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
@@ -136,7 +139,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
     if motion == SMOOTH:
-        solution.message += f" ({_energy_taken(solution)})"
+        solution.message += f" ({_energy_taken(solution)}{_hidden_stiffness(solution)})"
     return solution
 
 
@@ -164,6 +167,19 @@ def _energy_taken(solution: Solution) -> str:
     if energy is None or not energy.size:
         return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
     return f"fast oscillations were damped out: the energy went from {energy[0]:.6g} to {energy[-1]:.6g}"
+
+
+def _hidden_stiffness(solution: Solution) -> str:
+    """A warning where ``force`` is so stiff, h² ‖M⁻¹ ∂f/∂q‖, that Newton's method may lock: only elastic elements are safe from that."""
+    system, model = solution.system, solution.system.model
+    if system.foreign or not solution.steps:
+        return ""
+    stiffness = ca.Function("stiffness", [*system.symbols.values()], [model.M, ca.jacobian(model.f if model.elastic is None else model.elastic.rest, model.q)])
+    h, largest = abs(solution.t[-1] - solution.t[0]) / solution.steps, 0.0
+    for i in np.linspace(0, solution.t.size - 1, 5, dtype=int):
+        M, f_q = (np.array(value) for value in stiffness(solution.t[i], solution.q[:, i], solution.v[:, i], system.parameters.flat))
+        largest = max(largest, h**2 * float(np.max(np.abs(np.linalg.lstsq(M, f_q, rcond=None)[0]))))
+    return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
 
 
 def _stepper(system: System, method: Method, t0: float, t1: float, projection: bool | None, step: float | None) -> Explicit | Implicit:

@@ -39,14 +39,14 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class Compliant:
-    """Forces of elastic elements as unknowns.  Without elements this is GGL.
+    """Forces of elastic elements as unknowns.  For a system without elements this is GGL with the same error test.
 
     Parameters
     ----------
     error_test
         Which components the error test sees: "q", "qv" or "all".  Only with "q" can steps grow over fast oscillations.
     newton_test
-        Which components the convergence test sees.
+        Which components the convergence test of Newton's method sees.
     slack
         τ: how much a spring in series may yield, in units of the tolerance.  0 leaves these springs out; very stiff elements must then be independent of each other and of the constraints.
 
@@ -56,7 +56,7 @@ class Compliant:
     """
 
     error_test: str = "q"
-    newton_test: str = "qv"
+    newton_test: str = "q"
     slack: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Compliant:
     def residual(self, model: Model) -> Residual:
         elastic = model.elastic
         if elastic is None:
-            return GGL(self.error_test, self.newton_test).residual(model)
+            return GGL(self.error_test).residual(model)
         n, m, mg, rows = model.n, model.rows, model.position_rows, elastic.c.numel()
         damped = [i for i in range(rows) if not elastic.D[i, :].is_zero()]
         Y, dY, y, dy = unknowns(model, mu=mg, sigma=rows, nu=rows, d=len(damped))
