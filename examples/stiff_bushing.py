@@ -12,12 +12,15 @@ import numpy as np
 
 import holonome as hn
 
-end = lambda q: np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2])            # noqa: E731
+def end(q):                                             # of a rod, in its bushing
+    return np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2])
+
 rod = hn.System([1.0, 1.0, 1 / 12], [0.0, -9.81, 0.0], elastic=hn.Elastic(end, stiffness=lambda p: p.k, damping=10.0), potential=lambda q: 9.81 * q[1],
                 parameters={"k": np.array([1e8, 1e7])}, names=["x", "y", "angle"])
 soft, stiff, stiffer = [hn.solve(rod, (0, 5), [0.5, 0, np.pi / 2], motion="smooth", rtol=1e-4, parameters={"k": k * np.array([1, 0.1])}) for k in (1e8, 1e12, 1e20)]
+print(soft.steps, stiff.steps, stiffer.steps)           # 765 699 685
 
 rigid = hn.System([1.0, 1.0, 1 / 12], [0.0, -9.81, 0.0], end, names=["x", "y", "angle"])
 joint = hn.solve(rigid, (0, 5), [0.5, 0, np.pi / 2], motion="smooth", rtol=1e-4)
-print("steps:", soft.steps, stiff.steps, stiffer.steps, "and with a rigid joint", joint.steps)
+print("and with a rigid joint", joint.steps)
 print(stiff.message)

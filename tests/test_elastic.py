@@ -108,7 +108,7 @@ def test_pickle_parameters_and_description():
     ({"damping": -1.0}, "elastic.damping: must have no negative"),
     ({"deformation": lambda q, v: q[:2]}, "argument 'v' is not known"),
     ({"deformation": lambda q: np.ones((2, 2))}, "elastic.deformation has shape"),
-    ({"deformation": lambda q: [float(q[0]), 0.0]}, "elastic.deformation: cannot be traced .* make it part of force"),
+    ({"deformation": lambda q: [float(q[0]), 0.0]}, r"elastic.deformation: cannot be traced .* make it part of force"),
     ({"deformation": 1.0}, "elastic.deformation: 1.0 is not callable"),
 ])
 def test_bad_elements_are_refused_by_name(element, message):

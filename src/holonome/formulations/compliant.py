@@ -8,15 +8,16 @@ constraints, with a second multiplier ν that vanishes as μ does:
     K (c′ − s′) − σ′ + cj² m B ν = 0                  K (c − s − η B ν/cj) − σ = 0
     D (c′ − cj s(d)) − d = 0
 
-with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for the constraints (g, c) = 0, so the steps tend to those of the rigid limit;
-for soft elements ν is nearly zero and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along the motion.  With σ = K c(q) inside f it would
-take it from the predicted q, which is off by some e: soft modes get a spurious stiffness K e, their increments vanish, and the iteration stops or converges falsely.
+with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for the constraints (g, c) = 0, so the steps tend to those of the rigid
+limit; for soft elements ν is nearly zero and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along the motion.  With σ = K c(q)
+inside f it would take it from the predicted q, which is off by some e: soft modes get a spurious stiffness K e, their increments vanish, and the iteration stops or converges falsely.
 
 Elements that repeat each other or a constraint would for K → ∞ leave σ and ν to chance.  So there is a spring in series with each element,
 
     s(σ) = τ asinh(η A σ / (τ cj²))
 
-which is 1/η times as stiff as inertia is within a step and never yields more than a few τ, a thousandth of the tolerance of c, under whatever load.  It and the term η B ν/cj vanish with the step.
+which is 1/η times as stiff as inertia is within a step and never yields more than a few τ, a thousandth of the tolerance of c, under whatever load.  It and the term η B ν/cj
+vanish with the step.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ class Compliant:
     newton_test
         Which components the convergence test of Newton's method sees.
     slack
-        τ: how much a spring in series may yield, in units of the tolerance.  0 leaves these springs out; very stiff elements must then be independent of each other and of the constraints.
+        τ: how much a spring in series may yield, in units of the tolerance.  0 leaves these springs out; very stiff elements must then be independent of each other
+        and of the constraints.
 
     References
     ----------
-    J. Yen, L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998): the problem.
+    J. Yen, L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput.
+    19 (1998): the problem.
     """
 
     error_test: str = "q"
@@ -67,7 +70,7 @@ class Compliant:
         elastic = model.elastic
         if elastic is None:
             return GGL(self.error_test).residual(model)
-        n, m, mg, rows = model.n, model.rows, model.position_rows, elastic.c.numel()
+        n, mg, rows = model.n, model.position_rows, elastic.c.numel()
         damped = [i for i in range(rows) if not elastic.D[i, :].is_zero()]
         Y, dY, y, dy = unknowns(model, mu=mg, sigma=rows, nu=rows, d=len(damped))
         cj, tolerance = ca.SX.sym("cj"), ca.SX.sym("tolerance", n)
