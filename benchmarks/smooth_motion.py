@@ -2,9 +2,9 @@
 
     python benchmarks/smooth_motion.py [--out benchmarks/results/smooth_motion.csv] [--image docs/images/smooth_motion.png]
 
-Each problem has elastic elements with stiffness 1/ε² or 1/ε.  The error is the largest distance of a step from the slow motion.  That is known in closed form (driven); it is the rest in the
-equilibrium, of which only the end is looked at (spring, anisotropic); or it comes from a run that resolves everything, started on the slow motion (bushings, ε ≥ 1e-3), or from the rigid limit,
-from which it differs by O(ε²).
+Each problem has elastic elements with stiffness 1/ε² or 1/ε.  The error is the largest distance of a step from the slow motion.  That is known in closed form (driven);
+it is the rest in the equilibrium, of which only the end is looked at (spring, anisotropic); or it comes from a run that resolves everything, started on the slow motion
+(bushings, ε ≥ 1e-3), or from the rigid limit, from which it differs by O(ε²).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import numpy as np
 
 import holonome as hn
 
+
 def end(q):                                             # of a rod, in its bushing
     return np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2])
 

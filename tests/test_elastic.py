@@ -117,7 +117,7 @@ def test_bad_elements_are_refused_by_name(element, message):
 
 
 def test_other_bad_input():
-    with pytest.raises(hn.ModelError, match="give an hn.Elastic or a list"):
+    with pytest.raises(hn.ModelError, match=r"give an hn\.Elastic or a list"):
         hn.System(**ROD, elastic=lambda q: q)
     with pytest.raises(hn.ModelError, match=r"elastic\[0\].stiffness: must have no negative"):
         hn.System(**ROD, elastic=[hn.Elastic(end_of_rod, lambda p: p.k)], parameters={"k": 1.0}).with_parameters(k=-1.0)
@@ -131,16 +131,16 @@ def test_newton_matrix_is_the_derivative_of_the_residual():
     system, random = shaken_rod(constraint=lambda t, q: q[0] - q[1] ** 2 - t), np.random.default_rng(0)
     compiled, context = ImplicitKernels(system, "test compliant", hn.Compliant().residual), kernels(system).context(system)
     size, cj = compiled.size, 50.0
-    y, z = random.normal(size=2 * size), np.array([cj, 0.1, 0.2, 0.3])
+    y, tolerances = random.normal(size=2 * size), [0.1, 0.2, 0.3]
 
     def F(y):
         out = np.zeros(size + 1)
-        assert run_kernel(compiled.F, 0.2, y, z, context, out) == OK
+        assert run_kernel(compiled.F, 0.2, y, np.array([cj, *tolerances]), context, out) == OK
         return out[:size]
 
     differences = np.array([(F(y + step) - F(y - step)) / 2e-6 for step in np.hstack([np.eye(size), cj * np.eye(size)]) * 1e-6]).T
     scaled, residual = np.zeros(size**2 + 1), compiled.residual
-    run_kernel(compiled.matrix, 0.2, y, z, context, scaled)
+    run_kernel(compiled.matrix, 0.2, y, np.array([cj, *np.zeros(residual.multipliers), *tolerances]), context, scaled)
     matrix = (cj**-residual.row_powers)[:, None] * scaled[:-1].reshape(size, size) * cj**-residual.column_powers
     np.testing.assert_allclose(matrix, differences, atol=1e-6 * np.max(np.abs(differences)))
 

@@ -69,7 +69,8 @@ class System:
 
     def __init__(self, mass: Any, force: Any = None, constraint: Callable | None = None, *, velocity_constraint: Callable | None = None,
                  elastic: Elastic | Sequence[Elastic] | None = None, potential: Any = None, parameters: Mapping[str, Any] | None = None,
-                 names: Sequence[str] | None = None, n: int | None = None, constraint_names: Sequence[str] | None = None, derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
+                 names: Sequence[str] | None = None, n: int | None = None, constraint_names: Sequence[str] | None = None,
+                 derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
         self.name = str(name)
         self.parameters = Parameters(parameters)
         self.n = _count(mass, names, n)

@@ -8,9 +8,10 @@ constraints, with a second multiplier ν that vanishes as μ does:
     K (c′ − s′) − σ′ + cj² m B ν = 0                  K (c − s − η B ν/cj) − σ = 0
     D (c′ − cj s(d)) − d = 0
 
-with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for the constraints (g, c) = 0, so the steps tend to those of the rigid
-limit; for soft elements ν is nearly zero and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along the motion.  With σ = K c(q)
-inside f it would take it from the predicted q, which is off by some e: soft modes get a spurious stiffness K e, their increments vanish, and the iteration stops or converges falsely.
+with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for the constraints (g, c) = 0, so the steps tend to those of
+the rigid limit; for soft elements ν is nearly zero and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along the
+motion.  With σ = K c(q) inside f it would take it from the predicted q, which is off by some e: soft modes get a spurious stiffness K e, their increments vanish, and the
+iteration stops or converges falsely.
 
 Elements that repeat each other or a constraint would for K → ∞ leave σ and ν to chance.  So there is a spring in series with each element,
 

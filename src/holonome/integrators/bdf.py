@@ -134,13 +134,13 @@ def _parts(memory):
     for i in range(size):
         error_count += error_mask[i] > 0.0
         newton_count += newton_mask[i] > 0.0
+    tolerances = int(memory[COORDINATES]) if memory[AFTER_KERNEL] == 0.0 else 0
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
                  int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
                  part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
                  part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA), part(memory, SCRATCH),
                  part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
-                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), int(memory[COORDINATES]) if memory[AFTER_KERNEL] == 0.0 else 0,
-                 part(memory, SPARE), part(memory, BLOCK))
+                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), tolerances, part(memory, SPARE), part(memory, BLOCK))
 
 
 def own_memory(compiled, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
