@@ -156,7 +156,7 @@ def draw(rows: list[dict[str, object]], file: Path, tolerance: float = 1e-4) -> 
                 x, y, done = (np.array([row[key] for row in runs]) for key in ("eps", quantity, "finished"))
                 if quantity == "error":
                     y = np.where(done, np.maximum(y, 1e-9), np.nan)
-                axis.loglog(x, y, color=f"C{number}", lw=1, label=name)
+                axis.loglog(x, y, color=f"C{number}", lw=2.5 if name == "compliant" else 1, label=name)
                 axis.loglog(x[done], y[done], "o", color=f"C{number}", ms=4)
                 axis.loglog(x[~done], y[~done], "o", color=f"C{number}", ms=4, mfc="white")
             for row in here:
@@ -170,7 +170,7 @@ def draw(rows: list[dict[str, object]], file: Path, tolerance: float = 1e-4) -> 
         axes[1, column].set_ylim(5e-10, 1e3)
     axes[0, 0].set_ylabel("steps")
     axes[1, 0].set_ylabel("error of q")
-    axes[0, 2].legend(fontsize=7)
+    figure.legend(*axes[0, 2].get_legend_handles_labels(), loc="outside lower center", ncols=len(names) + 1)
     figure.suptitle(f"Smooth motion at tolerance {tolerance:g}")
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)

@@ -70,6 +70,17 @@ def test_stiffness_in_all_its_forms(given):
     np.testing.assert_allclose(runs[0].q, runs[1].q, rtol=1e-13)
 
 
+def test_elements_beside_a_force_that_cannot_be_traced():
+    table = {"push": 2.0}
+    called = hn.System(np.ones(2), lambda t, q: np.array([table["push"] * float(t > -1), float(q[1] < 9)]), elastic=hn.Elastic(lambda q: q, [3.0, 4.0]))
+    traced = hn.System(np.ones(2), [2.0, 1.0], elastic=hn.Elastic(lambda q: q, [3.0, 4.0]))
+    assert called.paths["force"] in ("numba", "python")
+    for method in ("dop853", SMOOTH):
+        runs = [hn.solve(system, (0, 1), [0.5, 0.2], method=method) for system in (called, traced)]
+        np.testing.assert_allclose(runs[0].q[:, -1], runs[1].q[:, -1], atol=1e-6)
+    assert hn.solve(called, (0, 1), [0.5, 0.2], motion="smooth").success
+
+
 def test_energy_of_the_elements_is_added_to_the_potential():
     spring = hn.Elastic(lambda q: np.sqrt(q @ q) - 1, 50.0)
     sol = hn.solve(hn.System(np.eye(2), [0.0, -1.0], elastic=spring, potential=lambda q: q[1]), (0, 3), [1.2, 0.0], rtol=1e-10)
