@@ -233,7 +233,7 @@ class ImplicitKernels:
 
     @property
     def block(self) -> np.ndarray:
-        """Memory that kernels get as z: cj and the tolerances of q.  A formulation with a kernel ``after`` has its own, which may hold the weights of the error test and e."""
+        """Memory that kernels get as z: cj and the tolerances of q.  Kernels with a ``prediction`` have their own, which may hold the weights of the error test and e."""
         return np.zeros(1 + self.system.n)
 
     error_mask_at = spare_at = -1

@@ -134,7 +134,7 @@ def _parts(memory):
     for i in range(size):
         error_count += error_mask[i] > 0.0
         newton_count += newton_mask[i] > 0.0
-    tolerances = int(memory[COORDINATES]) if memory[AFTER_KERNEL] == 0.0 else 0
+    tolerances = int(memory[COORDINATES]) if memory[PREDICTION_KERNEL] == 0.0 else 0
     return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
                  int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
                  part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
