@@ -855,7 +855,7 @@ def test_a_pulse_of_a_millisecond_is_not_skipped(method, span):
     sol = hn.solve(system, span, [0.0], method=method, rtol=1e-8, atol=1e-9, dense_output=method != "ggl")
     end, (a, b) = span[1], (3.0, 3.001) if span[1] > span[0] else (3.001, 3.0)
     assert sol.q[0, -1] == pytest.approx(1000 * (np.cos(end - b) - np.cos(end - a)), abs=2e-5 if method == "ggl" else 1e-7)
-    assert sol.rejections < 10
+    assert sol.rejections < (15 if method == "ggl" else 10)
     if sol.sol is not None:
         times = np.linspace(3.002, 9, 50)
         exact = 1000 * (np.cos(times - 3.001) - np.cos(times - 3)) if span[1] > span[0] else 0 * times
