@@ -24,7 +24,7 @@ class Event:
     Parameters
     ----------
     function
-        Callable of any of t, q, v, p; a scalar.
+        Callable of any of t, q, v, p (and s, w); a scalar.
     terminal
         Stop there: True, or the number of occurrences after which to stop.
     direction
@@ -69,7 +69,7 @@ class CompiledEvents:
         values, blocks = [], []
         offset = start = system.context_size
         for i, event in enumerate(self.events):
-            expression = UserFunction(f"events[{i}]", event.function, system.n, system.parameters).expression(system.symbols)
+            expression = UserFunction(f"events[{i}]", event.function, system.n, system.parameters, system.further_values).expression(system.symbols)
             if isinstance(expression, Foreign):
                 self.foreign[offset] = expression
                 offset += expression.size
@@ -79,9 +79,9 @@ class CompiledEvents:
             values.append(expression)
         self.extra = offset - start
         model = system.model
-        suppliers = tuple(self.foreign)
+        out = ca.densify(ca.vertcat(*values))
         inputs = [model.t, ca.vertcat(model.q, model.v), ca.SX(0, 1), ca.vertcat(model.p, *blocks)]
-        self._kernel = kernel(ca.densify(ca.vertcat(*values)), inputs, suppliers=suppliers)
+        self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.foreign))
         self.address = self._kernel.address
 
     def fill(self, context: np.ndarray) -> None:

@@ -13,8 +13,12 @@ from holonome.foreign import Foreign
 from holonome.parameters import Parameters
 from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
 
-ALLOWED = {"mass": ("t", "q", "p"), "constraint": ("t", "q", "p"), "potential": ("t", "q", "p"), "deformation": ("t", "q", "p"), "stiffness": ("p",), "damping": ("p",)}
+ALLOWED = {"mass": ("t", "q", "p"), "constraint": ("t", "q", "p"), "potential": ("t", "q", "p"), "deformation": ("t", "q", "p"), "stiffness": ("p",), "damping": ("p",),
+           "equations": ("t", "q", "p")}
 """Which arguments a function may ask for, by role; any other role allows all of t, q, v, p."""
+FURTHER = {"force": ("s", "w", "lam"), "rate": ("s", "w", "lam"), "mass": ("w",), "constraint": ("w",), "velocity_constraint": ("w",), "equations": ("w",), "potential": ("w",),
+           "deformation": (), "stiffness": (), "damping": ()}
+"""Which of the states s, the unknowns w and the multipliers it may ask for, if the system has them; any other role allows s and w."""
 TRACED = ("deformation", "stiffness", "damping")
 """Roles in which a function that cannot be traced is refused."""
 
@@ -29,10 +33,11 @@ class UserFunction:
     """A callable or constant in a role ("mass", "force", "constraint", "velocity_constraint", "potential", "elastic[0].deformation", or the name of an event).
 
     ``path`` says how it reaches the engine: "constant", "traced", "numba" or "python"; ``reason`` why it is not traced; ``shape`` what it returned, where that is known.
+    ``further`` holds values to try for the s, w and lam that the system has.
     """
 
-    def __init__(self, role: str, function: Any, n: int, parameters: Parameters) -> None:
-        self.role, self.function, self.n, self.parameters = role, function, n, parameters
+    def __init__(self, role: str, function: Any, n: int, parameters: Parameters, further: Mapping[str, np.ndarray] | None = None) -> None:
+        self.role, self.function, self.n, self.parameters, self.further = role, function, n, parameters, further or {}
         self.kind = role.rpartition(".")[2]
         self.shape: tuple[int, ...] | None = None
         self.path, self.reason, self.foreign = "constant", "", None
@@ -40,17 +45,28 @@ class UserFunction:
         if callable(function):
             self.arguments = self._check_arguments()
         elif self.kind not in ("mass", "force", "potential", "stiffness", "damping"):
-            raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(ALLOWED.get(self.kind, ('t', 'q', 'v', 'p')))}")
+            raise ModelError(f"{role}: {function!r} is not callable; give a function of any of {', '.join(self._allowed())}")
 
     def _check_arguments(self) -> tuple[str, ...]:
-        allowed = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
+        allowed = self._allowed()
         if isinstance(self.function, Expression):
             return allowed
         names = argument_names(self.function)
         unknown = [name for name in names if name not in allowed]
         if unknown:
-            raise ModelError(f"{self.role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any of {', '.join(allowed)}")
+            missing = {"s": " (s are the states of a system: give states={...})", "w": " (w are the unknowns of a system: give unknowns={...})"}
+            raise ModelError(f"{self.role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any of {', '.join(allowed)}"
+                             + (missing.get(unknown[0], "") if unknown[0] not in self.further else ""))
         return names
+
+    def _allowed(self) -> tuple[str, ...]:
+        names = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
+        return names + tuple(name for name in FURTHER.get(self.kind, ("s", "w")) if name in self.further)
+
+    def _points(self) -> list[dict[str, Any]]:
+        """Points at which it is tried out."""
+        random = np.random.default_rng(2)
+        return [point | {name: np.asarray(value) + 1e-3 * random.uniform(-1, 1, np.shape(value)) for name, value in self.further.items()} for point in probe_points(self.n)]
 
     @property
     def returns_matrix(self) -> bool:
@@ -73,7 +89,8 @@ class UserFunction:
         return value @ point["v"] if self.returns_matrix else value
 
     def _call(self, point: Mapping[str, Any], parameters: Parameters) -> Any:
-        given = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in point.items()} | {"p": parameters.namespace(parameters.flat)}
+        given = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in {**self.further, **point}.items()}
+        given["p"] = parameters.namespace(parameters.flat)
         with np.errstate(all="ignore"):
             return self.function(**{name: given[name] for name in self.arguments})
 
@@ -104,7 +121,7 @@ class UserFunction:
         if isinstance(self.function, Expression):
             return self.function.of(symbols)
         arguments = {"t": traced(symbols["t"], ()), "q": traced(symbols["q"], (self.n,)), "v": traced(symbols["v"], (self.n,)),
-                     "p": self.parameters.namespace(symbols["p"])}
+                     "p": self.parameters.namespace(symbols["p"])} | {name: traced(symbols[name], (symbols[name].numel(),)) for name in self.further if name in symbols}
         try:
             flat, shape = trace(self.function, {name: arguments[name] for name in self.arguments})
         except Untraceable as reason:
@@ -128,12 +145,12 @@ class UserFunction:
     def _disagrees(self, flat: ca.SX, symbols: Mapping[str, ca.SX]) -> bool:
         """Whether the trace gives other values than the function itself, where that can be called."""
         function = ca.Function("check", list(symbols.values()), [flat])
-        for point in probe_points(self.n):
+        for point in self._points():
             try:
                 expected = np.asarray(self._call(point, self.parameters), dtype=float).ravel()
             except Exception:
                 continue
-            found = np.array(function(point["t"], point["q"], point["v"], self.parameters.flat)).ravel()
+            found = np.array(function(*(self.parameters.flat if name == "p" else point.get(name, np.zeros(0)) for name in symbols))).ravel()
             if np.all(np.isfinite(expected)) and not np.allclose(found, expected, rtol=1e-8, atol=1e-10 * (1 + np.max(np.abs(expected), initial=0.0))):
                 return True
         return False
@@ -142,6 +159,8 @@ class UserFunction:
         """Call it as it is; a function that fails on plain numbers wherever it is tried is the user's to mend."""
         if self.kind in TRACED:
             raise ModelError(f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy functions, or make it part of force")
+        if self.further:
+            raise ModelError(f"{self.role}: cannot be traced ({reason}), which a system with states, unknowns or invariants needs; write it with NumPy functions")
         failure = ModelError(f"{self.role}: cannot be evaluated")
         for point in probe_points(self.n):
             try:
@@ -171,7 +190,11 @@ class UserFunction:
                 good, expected = flat and size == n, f"({n},)"
             case "stiffness" | "damping":
                 good, expected = size > 0 and (len(shape) <= 1 or (len(shape) == 2 and shape[0] == shape[1])), "a number, a vector (a diagonal) or a square matrix"
-            case "constraint" | "deformation":
+            case "rate":
+                good, expected = flat and size == self.further["s"].size, f"({self.further['s'].size},), one rate for each of the states"
+            case "equations":
+                good, expected = flat and size == self.further["w"].size, f"({self.further['w'].size},), one equation for each of the unknowns"
+            case "constraint" | "deformation" | "invariant":
                 good, expected = flat and size > 0, "a scalar or a vector, one entry for each row"
             case "velocity_constraint" if self.returns_matrix:
                 good, expected = (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1), f"a matrix with {n} columns (a function without v returns A(q))"
@@ -200,12 +223,18 @@ class Expression:
         self.role, self.text, self.n, self._function = role, text, n, ca.Function.deserialize(text)
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
-        return self._function(*symbols.values())
+        return self._function(*symbols.values(), *(ca.SX.zeros(*self._function.size_in(i)) for i in range(len(symbols), self._function.n_in())))
 
-    def __call__(self, t: float = 0.0, q: Any = None, v: Any = None, p: Namespace | None = None) -> np.ndarray:
+    def __call__(self, t: float = 0.0, q: Any = None, v: Any = None, p: Namespace | None = None, **further: Any) -> np.ndarray:
         flat = np.concatenate([np.ravel(p[name]) for name in p]) if p is not None and len(list(p)) else np.zeros(0)
-        values = np.array(self._function(t, q, np.zeros(self.n) if v is None else v, flat)).ravel()
+        rest = [further.get(name, np.zeros(self._function.size_in(i))) for i, name in enumerate(("s", "w", "lam"), start=4) if i < self._function.n_in()]
+        values = np.array(self._function(t, q, np.zeros(self.n) if v is None else v, flat, *rest)).ravel()
         return values.reshape(self.n, self.n) if self.role == "mass" else values
+
+    @property
+    def uses_lam(self) -> bool:
+        """Whether it depends on the multipliers."""
+        return self._function.n_in() > 6 and self._function.jac_sparsity(0, 6).nnz() > 0
 
     def __reduce__(self):
         return Expression, (self.role, self.text, self.n)

@@ -58,7 +58,7 @@ class Start:
         return "; ".join(parts)
 
 
-def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[str | int] = (), metric: str = "mass", repair: bool = False) -> Start:
+def consistent(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, fixed: Sequence[str | int] = (), metric: str = "mass", repair: bool = False) -> Start:
     """Find consistent values near the given ones.
 
     Parameters
@@ -67,6 +67,8 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
         Positions and velocities; v0 = None means at rest, as far as the constraints allow.
     t0
         Initial time.
+    s0
+        First-order states, where the system has some; None takes those that it was given.
     fixed
         Names or numbers of coordinates whose position and velocity must stay as given.
     metric
@@ -81,9 +83,8 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599964, -0.800027])
     """
-    q0 = vector("q0", q0, system.n)
     at_rest = v0 is None
-    v0 = np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
+    q0, v0 = full_state(system, q0, v0, s0)
     require_finite(q0=q0, v0=v0)
     free = _free(system, fixed)
     if metric not in ("mass", "euclidean"):
@@ -100,6 +101,20 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, fixed: Sequence[
     rank, redundant = dependent_rows(pieces["C"])
     a, lam = _accelerations(point, q, v)
     return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, tuple(system.constraint_names[i] for i in redundant))
+
+
+def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities as the engine sees them: behind each stand those that carry the first-order states."""
+    q, v = np.zeros(system.dim), np.zeros(system.dim)
+    if system.states and s0 is None and isinstance(q0, np.ndarray) and isinstance(v0, np.ndarray) and q0.shape == v0.shape == (system.dim,):
+        return q0.astype(float), v0.astype(float)
+    q[: system.n] = vector("q0", q0, system.n)
+    if v0 is not None:
+        v[: system.n] = vector("v0", v0, system.n)
+    if s0 is not None and not system.states:
+        raise ValueError("s0: the system has no first-order states")
+    v[system.n:] = list(system.states.values()) if s0 is None else vector("s0", s0, len(system.states))
+    return q, v
 
 
 def vector(argument: str, values, size: int) -> np.ndarray:
@@ -149,7 +164,7 @@ def always_dependent_rows(system: System, t: float, q: np.ndarray, v: np.ndarray
     directions = np.linalg.svd(C)[2][rank:]
     for seed in range(2 if len(directions) else 0):
         way = np.random.default_rng(seed).normal(size=len(directions)) @ directions
-        near = _nearest_position(point, q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way), v, np.ones(system.n, bool), "euclidean")
+        near = _nearest_position(point, q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way), v, np.ones(system.dim, bool), "euclidean")
         dependent = [i for i in dependent if i in dependent_rows(point(near, v)["C"])[1]]
     return dependent
 
@@ -172,7 +187,7 @@ def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
     """Which function of the user raises or is not finite at a point, in words."""
     for role, function in system.functions.items():
         try:
-            value = function.evaluate({"t": t, "q": q, "v": v}, system.parameters)
+            value = function.evaluate({"t": t, "q": q[: system.n], "v": v[: system.n], "s": v[system.n:]}, system.parameters)
         except ModelError as error:
             return str(error)
         if not np.all(np.isfinite(value)):
@@ -183,7 +198,7 @@ def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
-    free = np.ones(system.n, bool)
+    free = np.ones(system.dim, bool)
     for item in [fixed] if isinstance(fixed, (str, Integral)) else fixed:
         if not isinstance(item, (str, Integral)):
             raise ValueError(f"fixed: {item!r} is neither the name nor the number of a coordinate")
@@ -287,7 +302,7 @@ def _explain_infeasible(point: _Point, q: np.ndarray, pieces: dict[str, np.ndarr
     g, G, names = pieces["g"], pieces["C"][: point.compiled.position_rows], point.system.constraint_names
     worst = [names[i] for i in np.argsort(-np.abs(g)) if abs(g[i]) > 0.1 * np.max(np.abs(g))][:6]
     slope = np.linalg.norm(G[:, free].T @ g) / max(np.linalg.norm(G[:, free]) * np.linalg.norm(g), 1e-300)
-    held = "" if free.all() else f" while {', '.join(n for n, f in zip(point.system.names, free, strict=True) if not f)} stay fixed"
+    held = "" if free.all() else f" while {', '.join(n for n, f in zip(point.system.all_names, free, strict=True) if not f)} stay fixed"
     size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
     flat = [names[i] for i in np.flatnonzero(np.abs(g) > 0) if np.max(np.abs(G[i]), initial=0.0) < 1e-8 * max(1.0, float(np.max(np.abs(G))))]
     if flat and len(g) == len(flat):
@@ -337,13 +352,13 @@ def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -
 
 def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     system, y = point.system, np.concatenate([q, v])
-    rate, lam = np.empty(2 * system.n + 1), np.zeros(system.m + 1)
+    rate, lam = np.empty(2 * system.dim + 1), np.zeros(system.m + 1)
     pieces = point(q, v)
     if run_kernel(dense_derivative.address, point.t, y, y, point.context, rate) != OK or not np.all(np.isfinite(rate[:-1])):
         _explain_singular(system, pieces, point.t)
     _refuse_negative_mass(system, pieces, point.t)
     run_kernel(dense_multipliers.address, point.t, y, y, point.context, lam)
-    a = rate[system.n: -1]
+    a = rate[system.dim: -1]
     left = np.abs(pieces["C"] @ a + pieces["gamma"])
     size = np.abs(pieces["C"]) @ np.abs(a) + np.abs(pieces["gamma"])
     bad = left > 1e-6 * np.max(size, initial=0.0) + 1e-300
@@ -366,7 +381,7 @@ def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: floa
     values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
     if values[0] < -1e-10 * np.max(np.abs(values)):
         direction = null @ vectors[:, 0]
-        names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
+        names = [system.all_names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
         raise SingularSystem(f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving {', '.join(names[:5])} has kinetic energy "
                              "below zero. Look at its signs")
 
@@ -376,6 +391,6 @@ def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -
     null = _free_motions(pieces)
     reduced = null.T @ pieces["M"] @ null
     direction = null @ np.linalg.svd(reduced)[2][-1]
-    names = [system.names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
+    names = [system.all_names[i] for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3 * np.max(np.abs(direction))]
     raise SingularSystem(f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can move without any inertia. "
                          "Give it mass or a constraint")

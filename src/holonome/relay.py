@@ -55,7 +55,7 @@ class Relay:
     def _rival(self, leg: Run, mark: _Mark) -> tuple[Run | None, int]:
         """A leg of the other kind that does better from here, if there is one."""
         implicit = isinstance(leg.stepper, Implicit)
-        t, y = float(leg.memory[run.T]), leg.state[: 2 * leg.system.n].copy()
+        t, y = float(leg.memory[run.T]), leg.state[: 2 * leg.system.dim].copy()
         stiffness = abs(float(leg.memory[run.H])) * fastest_rate(leg, t, y)
         mark.suspicious = stiffness < _NOT_STIFF if implicit else stiffness > _STIFF
         if not mark.suspicious:
@@ -98,7 +98,7 @@ def _cost(leg: Run) -> float:
         evaluation, factorization = stepper.compiled.instructions
         return counts[run.NFEV] * evaluation + counts[bdf.NJEV] * factorization + steps * 30 * stepper.compiled.size
     derivative, landing = kernels(system).instructions
-    return counts[run.NFEV] * (derivative + 12 * system.n) + leg.memory[run.LANDINGS] * landing + steps * 20 * system.n
+    return counts[run.NFEV] * (derivative + 12 * system.dim) + leg.memory[run.LANDINGS] * landing + steps * 20 * system.dim
 
 
 def fastest_rate(leg: Run, t: float, y: np.ndarray) -> float:
@@ -141,7 +141,7 @@ class JoinedOutput:
 
 def _merged(parts: list[Solution]) -> Solution:
     """The legs' results as one; the first point of a later leg is the last of the one before it."""
-    last, n = parts[-1], parts[0].system.n
+    last, n = parts[-1], parts[0].system.dim
     ends = np.array([part.t[-1] if part.t.size else np.nan for part in parts])
     skip = [0] + [int(part.t.size > 0 and before.t.size > 0 and part.t[0] == before.t[-1]) for before, part in pairwise(parts)]
     last.t = np.concatenate([part.t[s:] for part, s in zip(parts, skip, strict=True)])

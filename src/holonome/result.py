@@ -66,6 +66,8 @@ class Solution:
         Multipliers: M v′ = f − Gᵀ λ.
     a : (n, points) array
         Accelerations.
+    s, w : arrays
+        First-order states and unknowns, of a system that has them.
     success, status, message
         Whether the end was reached (0: end, 1: a terminal event, −1: neither), and what happened in words.
     t_events, q_events, v_events : lists
@@ -113,12 +115,28 @@ class Solution:
 
     @property
     def v(self) -> np.ndarray:
-        return self.states[:, self.system.n: 2 * self.system.n].T
+        return self.states[:, self.system.dim: self.system.dim + self.system.n].T
+
+    @property
+    def s(self) -> np.ndarray:
+        """First-order states, (states, points)."""
+        return self.states[:, self.system.dim + self.system.n: 2 * self.system.dim].T
 
     @property
     def y(self) -> np.ndarray:
         """Positions and velocities together, (2n, points)."""
-        return self.states[:, : 2 * self.system.n].T
+        return np.concatenate([self.q, self.v]) if self.system.states else self.states[:, : 2 * self.system.n].T
+
+    @cached_property
+    def w(self) -> np.ndarray:
+        """Unknowns, (unknowns, points)."""
+        return self._over(self._kernels.unknowns, len(self.system.unknowns))
+
+    @cached_property
+    def invariant(self) -> np.ndarray:
+        """Values of the invariants, (invariants, points)."""
+        count = self.system.model.I.numel()
+        return self._over(self._kernels.invariants, 3 * count)[:count]
 
     @property
     def q_events(self) -> list[np.ndarray] | None:
@@ -126,7 +144,7 @@ class Solution:
 
     @property
     def v_events(self) -> list[np.ndarray] | None:
-        return None if self.event_states is None else [states[:, self.system.n: 2 * self.system.n] for states in self.event_states]
+        return None if self.event_states is None else [states[:, self.system.dim: self.system.dim + self.system.n] for states in self.event_states]
 
     @property
     def _kernels(self):
@@ -135,20 +153,20 @@ class Solution:
     def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
         out = np.full((self.t.size, size), np.nan)
         if size and self.t.size:
-            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.y.T), out)
+            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.states[:, : 2 * self.system.dim]), out)
         return out.T
 
     @cached_property
     def lam(self) -> np.ndarray:
-        if self.states.shape[1] > 2 * self.system.n:
-            return self.states[:, 2 * self.system.n:].T
+        if self.states.shape[1] > 2 * self.system.dim:
+            return self.states[:, 2 * self.system.dim:].T
         return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
 
     @cached_property
     def a(self) -> np.ndarray:
         from holonome.formulations.underlying_ode import dense_derivative
 
-        return self._over(self._kernels.derivative, 2 * self.system.n, dense_derivative.address)[self.system.n:]
+        return self._over(self._kernels.derivative, 2 * self.system.dim, dense_derivative.address)[self.system.dim: self.system.dim + self.system.n]
 
     @cached_property
     def _residuals(self) -> np.ndarray:

@@ -37,7 +37,7 @@ class Run:
 
     def prepare(self, y0: np.ndarray, events: list[Event], t_eval: np.ndarray | None, keep: bool, dense: bool, first_step: float | None, max_step: float, max_steps: int) -> None:
         """Lay out memory and buffers."""
-        n = self.system.n
+        n = self.system.dim
         stops = switching_times(self.system, self.t0, self.t1)
         memory = self.memory = self.stepper.memory(len(events))
         if stops.size:
@@ -106,6 +106,8 @@ class Run:
     def advance(self) -> int:
         """Call the compiled loop once."""
         if self.counts[run.STATE] == run.START:
+            if self.system.model.I.numel():
+                self.stepper.remember_invariants(self)
             code = self.stepper.begin(self, self.trusted)
             if code != OK:
                 return code
@@ -158,7 +160,7 @@ class Run:
 
     def _check_left_out(self, status: int, message: str) -> tuple[int, str]:
         """Rows that followed from others at the start, and were therefore left out, must still be met at the end."""
-        n, t, y = self.system.n, float(self.memory[run.T]), self.state
+        n, t, y = self.system.dim, float(self.memory[run.T]), self.state
         pieces = self.kernels.evaluate_pieces(self.context, t, y[:n].copy(), y[n: 2 * n].copy())
         if pieces is None:
             return status, message
@@ -204,7 +206,7 @@ class Run:
 
     def _message(self, code: int) -> str:
         """What happened, in words."""
-        t, y, n = float(self.memory[run.T]), self.state, self.system.n
+        t, y, n = float(self.memory[run.T]), self.state, self.system.dim
         q, v = y[:n].copy(), y[n: 2 * n].copy()
         match code:
             case run.TERMINATED:
@@ -230,7 +232,7 @@ class Run:
                 error = foreign.error
                 text = str(error) if isinstance(error, ModelError) else f"{foreign.role} raised {type(error).__name__}: {error}"
                 return f"{text} (near t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-        n = self.system.n
+        n = self.system.dim
         z = self.stepper.failed_state(self.memory)
         points = [(float(self.memory[run.T_FAILED]), z[:n], z[n:]), (t, q, v)]
         for point in points:
@@ -239,7 +241,8 @@ class Run:
                 return text
         for i, event in enumerate(self.events):
             try:
-                UserFunction(f"events[{i}]", event.function, n, self.system.parameters).evaluate({"t": t, "q": q, "v": v})
+                UserFunction(f"events[{i}]", event.function, self.system.n, self.system.parameters, self.system.further_values).evaluate(
+                    {"t": t, "q": q[: self.system.n], "v": v[: self.system.n], "s": v[self.system.n:]})
             except ModelError as error:
                 return str(error)
         return text
@@ -265,7 +268,7 @@ class Run:
         vanishing = self._vanishing_rows(pieces["C"])
         if vanishing:
             return f"{size}; a singular position: the derivative of {', '.join(vanishing)} with respect to q vanishes there; {advice}"
-        largest = self.system.names[int(np.argmax(np.abs(v)))]
+        largest = self.system.all_names[int(np.argmax(np.abs(v)))]
         if np.max(np.abs(v)) > 1e6 * max(1.0, float(np.max(np.abs(q)))) or np.max(np.abs(q)) > 1e8:
             return f"{size}; the motion grows without bound (|{largest}′| = {np.max(np.abs(v)):.1e}), the solution may end here"
         reason = {run.NEWTON: "Newton's method does not converge; a discontinuity, a singularity, or a Jacobian that is only approximate",
@@ -278,7 +281,7 @@ class Run:
 
     def _vanishing_rows(self, C: np.ndarray) -> list[str]:
         """Constraints whose row of C is a thousand times smaller than at the start."""
-        n = self.system.n
+        n = self.system.dim
         before = self.kernels.evaluate_pieces(self.context, self.t0, self.first[:n], self.first[n:])
         if before is None:
             return []

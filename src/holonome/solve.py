@@ -18,7 +18,7 @@ from holonome.errors import HolonomeError
 from holonome.events import Event, as_events
 from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
-from holonome.initial import consistent, require_finite, vector
+from holonome.initial import consistent, full_state, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
@@ -26,7 +26,7 @@ from holonome.method import AUTO, SMOOTH, STIFF_METHOD, Method, resolve
 from holonome.relay import Relay
 from holonome.result import Solution
 from holonome.running import Run
-from holonome.stepping import Explicit, Implicit
+from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.system import System
 from holonome.warmup import announce_first_use
 
@@ -37,9 +37,9 @@ LARGEST_RELAY = 100
 """Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
 
-def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, method: str | Method = "auto", rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None,
-          dense_output: bool = False, events: Any = None, first_step: float | None = None, max_step: float = math.inf, step: float | None = None, projection: bool | None = None,
-          motion: str = "all", parameters: dict[str, Any] | None = None, repair: bool = False, keep_steps: bool | None = None, max_steps: int = 5_000_000,
+def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s0: Any = None, w0: Any = None, method: str | Method = "auto",
+          rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None, dense_output: bool = False, events: Any = None, first_step: float | None = None, max_step: float = math.inf, step: float | None = None, projection: bool | None = None, motion: str = "all",
+          parameters: dict[str, Any] | None = None, repair: bool = False, keep_steps: bool | None = None, max_steps: int = 5_000_000,
           progress: bool | Callable[[float], None] = False) -> Solution:
     """Simulate a system and keep it on its constraints.
 
@@ -51,6 +51,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         Initial and final time; the final one may lie before the initial one.
     q0, v0
         Initial positions and velocities (None: at rest).  Small violations of the constraints are repaired and reported; large ones raise.
+    s0, w0
+        Initial values of the first-order states and guesses for the unknowns of a system that has them; by default those that it was given.
     method
         A name (:func:`holonome.methods` lists them) or a :class:`holonome.Method`.  "auto" chooses.
     rtol, atol
@@ -101,14 +103,15 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         if not isinstance(parameters, Mapping):
             raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")
         system = system.with_parameters(**parameters)
+    if w0 is not None:
+        system = system.with_unknowns(vector("w0", w0, len(system.unknowns)))
     rtol, atol = _tolerances(rtol, atol, system.n)
+    if system.states:
+        atol = _with_states(atol, system.n, len(system.states))
     name, chosen = resolve(method, rtol, motion)
     t0, t1 = _span(t_span)
     task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
-    y0 = np.zeros(2 * system.n)
-    y0[: system.n] = vector("q0", q0, system.n)
-    if v0 is not None:
-        y0[system.n:] = vector("v0", v0, system.n)
+    y0 = np.concatenate(full_state(system, q0, v0, s0))
     if t_eval is not None:
         t_eval = _times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
@@ -117,7 +120,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
     relay = None
-    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense and system.n + system.m <= LARGEST_RELAY:
+    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense and system.dim + system.m <= LARGEST_RELAY:
         relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
     if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
         task.history = _known_points(system, chosen.integrator, t0, t1, y0)
@@ -125,8 +128,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, m
         code = task.advance()
         start = None
         if code in (run.OFF_MANIFOLD, run.CANNOT_START, run.USER_FUNCTION_FAILED) and task.counts[run.ACCEPTED] == 0 and not task.event_failure():
-            require_finite(q0=y0[: system.n], v0=y0[system.n:])
-            start = consistent(system, y0[: system.n], None if v0 is None else y0[system.n:], t0, repair=repair)
+            require_finite(q0=y0[: system.dim], v0=y0[system.dim:])
+            start = consistent(system, y0[: system.n], None if v0 is None else y0[system.dim: system.dim + system.n], t0, s0=y0[system.dim + system.n:] if system.states else None,
+                               repair=repair)
             task.restart(np.concatenate([start.q, start.v]))
             code = task.advance()
         if code == run.FULL:
@@ -148,13 +152,14 @@ def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, 
     system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO, leg.rtol)
     task = Run(_stepper(system, method, t, leg.t1, None, None), name, t, leg.t1, leg.rtol, leg.atol)
     task.start_of_all = leg.start_of_all
+    task.stepper.invariants = leg.stepper.invariants
     left = [Event(event.function, int(leg.memory[int(leg.memory[run.EVENT_TERMINAL]) + i]), event.direction) for i, event in enumerate(leg.events)]
     way = 1 if leg.t1 > t else -1
     t_eval = leg.t_eval[way * leg.t_eval > way * t] if leg.counts[run.KEEP_POINTS] == 0 else None
     first = None if implicit else abs(float(leg.memory[run.H]))
     task.prepare(y, left, t_eval, keep, dense, first, max_step, max(1, int(leg.counts[run.MAX_STEPS]) - int(leg.counts[run.ACCEPTED] + leg.counts[run.REJECTED])))
     try:
-        start = consistent(system, y[: system.n], y[system.n:], t, repair=True)
+        start = consistent(system, y[: system.dim], y[system.dim:], t, repair=True)
     except (HolonomeError, ValueError):
         return None
     task.restart(np.concatenate([start.q, start.v]))
@@ -177,7 +182,8 @@ def _hidden_stiffness(solution: Solution) -> str:
     stiffness = ca.Function("stiffness", [*system.symbols.values()], [model.M, ca.jacobian(model.f if model.elastic is None else model.elastic.rest, model.q)])
     h, largest = abs(solution.t[-1] - solution.t[0]) / solution.steps, 0.0
     for i in np.linspace(0, solution.t.size - 1, 5, dtype=int):
-        M, f_q = (np.array(value) for value in stiffness(solution.t[i], solution.q[:, i], solution.v[:, i], system.parameters.flat))
+        rest = solution.s[:, i], solution.w[:, i], solution.lam[:, i]
+        M, f_q = (np.array(value) for value in stiffness(solution.t[i], solution.q[:, i], solution.v[:, i], system.parameters.flat, *rest))
         largest = max(largest, h**2 * float(np.max(np.abs(np.linalg.lstsq(M, f_q, rcond=None)[0]))))
     return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
 
@@ -204,7 +210,7 @@ def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.
     h = math.copysign(integrator.step or 0.0, t1 - t0)
     count = integrator.order or 1
     times = t0 + h * np.arange(count)
-    return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.n], y0[system.n:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
+    return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.dim], y0[system.dim:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
 
 
 def _span(t_span: Sequence[float]) -> tuple[float, float]:
@@ -231,6 +237,12 @@ def _times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
     if np.any(np.diff(times) * (1 if t1 > t0 else -1) <= 0):
         raise ValueError("t_eval: times must be sorted in the direction of t_span, without repetition")
     return times
+
+
+def _with_states(atol: Any, n: int, states: int) -> np.ndarray:
+    """Tolerances of everything that the engine sees: the positions that carry states are not tested, states like velocities of the mean tolerance."""
+    full = np.broadcast_to(atol, 2 * n) if n else np.zeros(0)
+    return np.concatenate([full[:n], np.full(states, 10 * UNTESTED), full[n:], np.full(states, np.mean(atol))])
 
 
 def _positive(argument: str, value: float) -> float:

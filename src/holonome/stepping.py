@@ -15,10 +15,10 @@ import numpy as np
 from holonome.engine import run
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
-from holonome.errors import SingularSystem
+from holonome.errors import ModelError, SingularSystem
 from holonome.formulations.coordinate_split import CHANGES
 from holonome.formulations.implicit import FRESH, SPARE, ImplicitKernels
-from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
+from holonome.formulations.underlying_ode import dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
 from holonome.initial import always_dependent_rows, dependent_rows
 from holonome.integrators import bdf
 from holonome.integrators import runge_kutta as rk
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LARGEST_IMPLICIT = 1000
 """Coordinates and constraints; the dense elimination that stands behind the emitted one would need too much memory beyond."""
+
+UNTESTED = 1e290
+"""Absolute tolerance of what is not tested: the positions that carry first-order states."""
 
 CONSISTENT = 1e-13
 """Corrections of the initial values, relative to the largest, that count as rounding."""
@@ -58,26 +61,60 @@ def _shared(system: System, key: tuple, build: Callable[[], tuple[dict[int, floa
     return system.shared[key].copy()
 
 
-class Explicit:
+class _Stepper:
+    """What all steppers do about invariants: their values at the start belong to the context of a run and of its dense output."""
+
+    system: System
+    invariants: np.ndarray | None = None
+
+    def remember_invariants(self, task: Run) -> None:
+        if self.invariants is None:
+            compiled, count = kernels(self.system), self.system.model.I.numel()
+            if compiled.dense:
+                raise ModelError("invariant: this system needs pivoting (a coordinate without mass, or a very large system), which cannot project onto invariants")
+            out, y = np.zeros(3 * count + 1), task.state[: 2 * self.system.dim].copy()
+            if run_kernel(compiled.invariants, task.t0, y, out, task.context, out) == OK and np.all(np.isfinite(out)):
+                self.invariants = out[:count].copy()
+                refuse_false_invariants(out[:-1].reshape(3, count), task.t0)
+            else:
+                return
+        self.system.fill_invariants(task.context, self.invariants)
+
+    def context(self) -> np.ndarray:
+        """A context for dense output."""
+        context = kernels(self.system).context(self.system)
+        if self.invariants is not None:
+            self.system.fill_invariants(context, self.invariants)
+        return context
+
+
+def refuse_false_invariants(values: np.ndarray, t: float) -> None:
+    """Raise if something that is said to be invariant changes along the motion; ``values`` are invariants, their rates, and the terms of these."""
+    for i, (_, rate, terms) in enumerate(values.T):
+        if abs(rate) > 1e-6 * terms:
+            raise ModelError(f"invariant: entry {i} changes along the motion, at the rate {rate:.3g} at t = {t:.6g}; it is no invariant of this system")
+
+
+class Explicit(_Stepper):
     """Runge–Kutta on the underlying ODE."""
 
     advance = staticmethod(rk.advance)
 
     def __init__(self, system: System, tableau: str, project: bool, constant: float, stabilisation: tuple[float, float] = (0.0, 0.0)) -> None:
         self.system, self.tableau, self.project, self.constant, self.stabilisation = system, tableau, project, constant, stabilisation
-        self.columns = 2 * system.n
+        self.columns = 2 * system.dim
 
     def memory(self, events: int) -> np.ndarray:
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             compiled = kernels(self.system)
             header, at = _layout(self.columns, events, rk.interpolant.address)
-            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.n, at)
+            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.dim, at)
             derivative = stabilised_derivative(self.system, *self.stabilisation) if any(self.stabilisation) else compiled.derivative
             addresses = {rk.DERIVATIVE: derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 
         memory = _shared(self.system, ("memory", self.tableau, self.stabilisation, events), build)
-        constrained = self.system.m > 0
+        constrained = self.system.projects
         memory[run.ON_MANIFOLD] = 1.0
         memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
         memory[rk.CHECK] = rk.CONSTRAINED if constrained else rk.UNCONSTRAINED
@@ -103,19 +140,19 @@ class Explicit:
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         """Where the system was last evaluated in vain."""
         at = int(memory[rk.Z])
-        return memory[at: at + 2 * self.system.n].copy()
+        return memory[at: at + 2 * self.system.dim].copy()
 
 
-class Implicit:
+class Implicit(_Stepper):
     """BDF on an implicit formulation."""
 
     advance = staticmethod(bdf.advance)
 
     def __init__(self, system: System, formulation: Any, integrator: bdf.BDF, constant: float) -> None:
-        if system.n + system.m > LARGEST_IMPLICIT:
-            raise ValueError(f"method: BDF is made for up to {LARGEST_IMPLICIT} coordinates and constraints together; this has {system.n + system.m}. Use an explicit method")
+        if system.dim + system.m > LARGEST_IMPLICIT:
+            raise ValueError(f"method: BDF is made for up to {LARGEST_IMPLICIT} coordinates and constraints together; this has {system.dim + system.m}. Use an explicit method")
         self.system, self.formulation, self.integrator, self.constant = system, formulation, integrator, constant
-        self.columns = 2 * system.n + system.m
+        self.columns = 2 * system.dim + system.m
 
     @property
     def compiled(self) -> ImplicitKernels:
@@ -130,20 +167,20 @@ class Implicit:
 
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
-            own, own_header = bdf.own_memory(compiled, self.system.n, at)
-            landing = kernels(self.system).landing if self.system.m else 0
+            own, own_header = bdf.own_memory(compiled, self.system.dim, at)
+            landing = kernels(self.system).landing if self.system.projects else 0
             return header | own_header | {bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}, at, own
 
         memory = _shared(self.system, ("memory", self.formulation, events), build)
         memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
         memory[bdf.MAX_ITERATIONS], memory[bdf.RATE_FLOOR] = 10 if self.constant else 4, self.integrator.rate_floor
         memory[bdf.CONSTANT_STEP] = self.constant
-        memory[bdf.PROJECT] = getattr(self.formulation, "projection", False) and self.system.m > 0
+        memory[bdf.PROJECT] = getattr(self.formulation, "projection", False) and self.system.projects
         return memory
 
     def begin(self, task: Run, trusted: bool) -> int:
         """Accelerations and multipliers at the start; or why there are none."""
-        n, m, y, compiled = self.system.n, self.system.m, task.state[: 2 * self.system.n].copy(), kernels(self.system)
+        n, m, y, compiled = self.system.dim, self.system.m, task.state[: 2 * self.system.dim].copy(), kernels(self.system)
         landed, lam, zero = np.zeros(6 * n + 4), np.zeros(m + 1), np.zeros(2 * n + 2)
         status = run_kernel(compiled.landing, task.t0, y, zero, task.context, landed)
         if status == SINGULAR:
@@ -167,7 +204,7 @@ class Implicit:
 
     def _leave_out_redundant(self, task: Run, y: np.ndarray, lam: np.ndarray) -> None:
         """Rows that always follow from others are left out and get no multiplier; in a singular position BDF cannot start."""
-        n, m, mg, memory, name = self.system.n, self.system.m, self.system.model.position_rows, task.memory, type(self.formulation).__name__
+        n, m, mg, memory, name = self.system.dim, self.system.m, self.system.model.position_rows, task.memory, type(self.formulation).__name__
         C = kernels(self.system).evaluate_pieces(task.context, task.t0, y[:n], y[n:])["C"]  # pyright: ignore[reportOptionalSubscript]
         rank, here = dependent_rows(C)
         task.left_out = always_dependent_rows(self.system, task.t0, y[:n], y[n:])
@@ -185,7 +222,7 @@ class Implicit:
             memory[[at + m + i for i in task.left_out if i < mg]] = SPARE
 
     def _fill(self, task: Run, y: np.ndarray, a: np.ndarray, lam: np.ndarray) -> None:
-        n, m, memory, size = self.system.n, self.system.m, task.memory, self.compiled.size
+        n, m, memory, size = self.system.dim, self.system.m, task.memory, self.compiled.size
         start = np.zeros(2 * size)
         start[: 2 * n], start[2 * n: 2 * n + m] = y, lam
         if hasattr(self.formulation, "alpha"):
@@ -199,7 +236,7 @@ class Implicit:
             memory[block + FRESH] = 1.0
             run_kernel(self.compiled.prediction, task.t0, start, memory[block:], task.context, np.zeros(size))
         atol = int(memory[bdf.ATOL_ALL])
-        memory[atol: atol + size] = np.max(task.atol)
+        memory[atol: atol + size] = np.max(task.atol, where=np.less(task.atol, UNTESTED), initial=0.0)
         memory[atol: atol + 2 * n] = task.atol
         if task.counts[run.POINTS]:
             task.points[0, 1:] = task.state
@@ -217,7 +254,7 @@ class Implicit:
         rows = np.zeros((k, size))
         rows[:, : self.columns] = np.vstack([history.y, history.lam]).T
         if hasattr(self.formulation, "alpha"):
-            rows[:, self.columns: self.columns + self.system.n] = history.a.T
+            rows[:, self.columns: self.columns + self.system.dim] = history.a.T
         for row, t in zip(rows, history.t, strict=True):
             self._fill_further(task, row, t)
         phi, psi = int(memory[bdf.PHI]), int(memory[bdf.PSI])
@@ -250,7 +287,7 @@ class Implicit:
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         """Where the system was last evaluated in vain."""
         at = int(memory[bdf.YY])
-        return memory[at: at + 2 * self.system.n].copy()
+        return memory[at: at + 2 * self.system.dim].copy()
 
 
 class _Output:
@@ -260,18 +297,18 @@ class _Output:
         self.stepper, self._limits = stepper, (min(times), max(times))
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
-        wanted, n, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self.stepper.system.n, self._limits
+        wanted, n, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self.stepper.system.dim, self._limits
         if wanted.size and not (np.all(wanted >= low - 1e-12 * abs(low)) and np.all(wanted <= high + 1e-12 * abs(high))):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
         wanted = np.clip(wanted, low, high)
         out = np.empty((wanted.size, self.stepper.columns))
-        done = self._evaluate(kernels(self.stepper.system), wanted, out)
+        done = self._evaluate(wanted, out)
         if done < wanted.size:
             raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
-        q, v = out[:, :n].T, out[:, n: 2 * n].T
+        q, v = out[:, : self.stepper.system.n].T, out[:, n: n + self.stepper.system.n].T
         return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
 
-    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
+    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
         raise NotImplementedError
 
 
@@ -282,11 +319,11 @@ class ExplicitOutput(_Output):
         super().__init__(stepper, (times[0], times[-1]))
         self.times, self.states = times, states
 
-    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
-        n, memory = self.stepper.system.n, self.stepper.memory(0)
+    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+        n, memory = self.stepper.system.dim, self.stepper.memory(0)
         memory[run.T_START], memory[run.T_END] = self.times[0], self.times[-1]
         memory[rk.SCALE_Q], memory[rk.SCALE_V] = (max(float(np.max(np.abs(x))), 1e-300) for x in (self.states[:, :n], self.states[:, n:]))
-        return rk.evaluate(memory, compiled.context(self.stepper.system), self.times, self.states, wanted, out)
+        return rk.evaluate(memory, self.stepper.context(), self.times, self.states, wanted, out)
 
 
 class ImplicitOutput(_Output):
@@ -296,5 +333,5 @@ class ImplicitOutput(_Output):
         super().__init__(stepper, (t0, float(steps[-1, 0] + steps[-1, 1])))
         self.steps = steps
 
-    def _evaluate(self, compiled: Kernels, wanted: np.ndarray, out: np.ndarray) -> int:
-        return bdf.evaluate(self.stepper.memory(0), compiled.context(self.stepper.system), self.steps, wanted, out)
+    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+        return bdf.evaluate(self.stepper.memory(0), self.stepper.context(), self.steps, wanted, out)

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from holonome import elastic as elements
+from holonome import solved
 from holonome.compilation import Kernel, kernel
 from holonome.elastic import Elastic
 from holonome.engine.context import PARAMETERS
@@ -29,7 +30,7 @@ class System:
     """A mechanical system  M(t, q) v′ = f(t, q, v) − c_qᵀ (K c + D c′) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
 
     Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``, ``p``.  Nothing else is asked for: derivatives are exact
-    and automatic.
+    and automatic.  A system with states or unknowns offers them as ``s`` and ``w``, and ``force`` and ``rate`` may ask for the multipliers ``lam``.
 
     Parameters
     ----------
@@ -43,6 +44,12 @@ class System:
         Non-holonomic rows.  With ``v`` among its arguments it returns the residual A(q) v − b, linear in v; without, the matrix A(q).
     elastic : Elastic or sequence of Elastic, optional
         Springs and bushings: deformations c(t, q) with stiffness K and damping D, whose forces come on top of ``force``.
+    states, rate : dict and callable(t, q, v, s, w, lam, p), optional
+        First-order states s by name with their values at the start, and s′.
+    unknowns, equations : dict and callable(t, q, w, p), optional
+        Unknowns w by name with a guess of their values at the start, and what must vanish: as many equations, which determine w.  Contact points, for example.
+    invariant : callable(t, q, v, s, w, p), optional
+        Quantities that the motion conserves, such as energy or momentum.  Projection keeps them at their initial values as well.
     potential : callable(t, q, p), optional
         Potential energy of ``force``; that of elastic elements, ½ cᵀ K c, is added.  Only used to report the energy; forces are not derived from it.
     parameters : dict, optional
@@ -68,7 +75,9 @@ class System:
     """
 
     def __init__(self, mass: Any, force: Any = None, constraint: Callable | None = None, *, velocity_constraint: Callable | None = None,
-                 elastic: Elastic | Sequence[Elastic] | None = None, potential: Any = None, parameters: Mapping[str, Any] | None = None,
+                 elastic: Elastic | Sequence[Elastic] | None = None, states: Mapping[str, float] | None = None, rate: Callable | None = None,
+                 unknowns: Mapping[str, float] | None = None, equations: Callable | None = None, invariant: Callable | None = None,
+                 potential: Any = None, parameters: Mapping[str, Any] | None = None,
                  names: Sequence[str] | None = None, n: int | None = None, constraint_names: Sequence[str] | None = None,
                  derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
         self.name = str(name)
@@ -78,11 +87,19 @@ class System:
         parts = elements.as_elements(elastic)
         if force is None and parts:
             force, potential = np.zeros(self.n), 0.0 if potential is None else potential
-        given = {"mass": mass, "force": force, "constraint": constraint, "velocity_constraint": velocity_constraint, "potential": potential}
+        self.states, self.unknowns = _start_values("states", states, "rate", rate), _start_values("unknowns", unknowns, "equations", equations)
+        self.dim = self.n + len(self.states)
+        given = {"mass": mass, "force": force, "constraint": constraint, "velocity_constraint": velocity_constraint, "rate": rate, "equations": equations,
+                 "invariant": invariant, "potential": potential}
         for role in ("mass", "force"):
             if given[role] is None:
                 raise ModelError(f"{role}: missing; give an array or a callable")
-        self.functions = {role: UserFunction(role, f, self.n, self.parameters) for role, f in given.items() if f is not None}
+        self._further = {name: np.array(list(values.values())) for name, values in (("s", self.states), ("w", self.unknowns)) if values}
+        if any(callable(f) and (f.uses_lam if isinstance(f, Expression) else "lam" in argument_names(f)) for f in (force, rate)):
+            if constraint is None and velocity_constraint is None:
+                raise ModelError("force: its argument 'lam' is not known; the system has no constraints")
+            self._further["lam"] = np.zeros(0)
+        self.functions = {role: UserFunction(role, f, self.n, self.parameters, self._further) for role, f in given.items() if f is not None}
         self.functions |= elements.functions(parts, self.n, self.parameters)
         self._elements = list(parts)
         self._derivatives = dict(derivatives or {})
@@ -96,26 +113,69 @@ class System:
         return {role: function.path for role, function in self.functions.items()}
 
     @property
+    def all_names(self) -> list[str]:
+        """Names of the coordinates and of the first-order states."""
+        return [*self.names, *self.states]
+
+    @property
+    def projects(self) -> bool:
+        """Whether there is a manifold to return to."""
+        return self.m > 0 or self.model.I.numel() > 0
+
+    @property
     def has_energy(self) -> bool:
         """Whether a potential was given."""
         return self.model.V is not None
 
     def with_parameters(self, **values: Any) -> System:
         """The same system with other parameter values; shares all compiled code."""
-        other = object.__new__(System)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.changed(values)
         other._check_elements()
+        return other
+
+    def with_unknowns(self, values: Any) -> System:
+        """The same system with other guesses for its unknowns; shares all compiled code."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.unknowns = dict(zip(self.unknowns, np.asarray(values, dtype=float).ravel().tolist(), strict=True))
         return other
 
     def context(self, extra: int = 0) -> np.ndarray:
         """A context (:mod:`holonome.engine.context`) with header still empty, parameters and foreign blocks filled, and room for ``extra`` doubles behind them."""
         context = np.zeros(PARAMETERS + self.context_size + extra)
         context[PARAMETERS: PARAMETERS + self.parameters.size] = self.parameters.flat
+        for name, (offset, _) in self._solved.items():
+            at = PARAMETERS + offset
+            context[at: at + solved.HEAD] = solved.head(self.kernel(f"step of {name}", self._newton_step(name)).address, self._further[name].size)
+        self.fill_guess(context)
         for offset, foreign in self._foreign.items():
             head = foreign.head()
             context[PARAMETERS + offset: PARAMETERS + offset + len(head)] = head
         return context
+
+    def fill_guess(self, context: np.ndarray) -> None:
+        """Write the guess for the unknowns into a context."""
+        if "w" in self._solved:
+            at = PARAMETERS + self._solved["w"][0] + solved.HEAD
+            context[at: at + len(self.unknowns)] = list(self.unknowns.values())
+
+    def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
+        """Write the values that the invariants shall keep into a context."""
+        at = PARAMETERS + self.context_size - values.size
+        context[at: at + values.size] = values
+
+    def _newton_step(self, name: str) -> Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, None]]:
+        """The step of Newton's method for the unknowns, or for λ from C M⁻¹(f(λ) − Cᵀ λ) + γ = 0."""
+
+        def build(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
+            x, residual = model.u, model.k
+            if name == "lam":
+                x, residual = model.lam, model.C @ ca.solve(model.M, model.f - model.C.T @ model.lam) + model.gamma
+            return model.y, ca.SX(0, 1), ca.densify(-ca.solve(ca.densify(ca.jacobian(residual, x)), ca.densify(residual))), None
+
+        return build
 
     @property
     def foreign(self) -> list[Foreign]:
@@ -136,20 +196,40 @@ class System:
             if name not in self.kernels:
                 model = self.model
                 y, z, out, margin = build(model)
-                self.kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=model.suppliers if self._needs_suppliers(out) else ())
+                self.kernels[name] = kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=self._suppliers(name, out))
             return self.kernels[name]
 
-    def _needs_suppliers(self, out: ca.SX) -> bool:
-        """Whether an expression contains values of functions that cannot be traced."""
-        return bool(self._foreign) and ca.depends_on(out, self.model.p[self.parameters.size:])
+    def _suppliers(self, name: str, out: ca.SX) -> tuple[int, ...]:
+        """Offsets of the blocks whose values an expression contains, of those needed for them first."""
+        called = self.model.suppliers if self._foreign and ca.depends_on(out, self.model.p[self.parameters.size:]) else ()
+        return called + self.solvers(out, but=name.removeprefix("step of "))
+
+    def solvers(self, out: ca.SX, but: str = "") -> tuple[int, ...]:
+        """Offsets of the blocks of variables that are solved for, as far as an expression contains them."""
+        needed = [key for key, (_, symbols) in self._solved.items() if key != but and ca.depends_on(out, symbols)]
+        if "lam" in needed and "w" in self._solved:
+            needed = ["w", "lam"]
+        return tuple(self._solved[key][0] for key in needed)
+
+    @property
+    def further_values(self) -> dict[str, np.ndarray]:
+        """States and unknowns at the start, as far as there are any, for functions to be tried out with."""
+        return {name: values for name, values in self._further.items() if name != "lam"}
 
     def _build(self) -> None:
         """Trace every function; those that cannot be traced become blocks of the context."""
         self._lock, self.kernels, self._foreign, self.shared = threading.RLock(), {}, {}, {}
         n = self.n
-        self.symbols = {"t": ca.SX.sym("t"), "q": ca.SX.sym("q", n), "v": ca.SX.sym("v", n), "p": ca.SX.sym("p", self.parameters.size)}
+        self.symbols = {"t": ca.SX.sym("t"), "q": ca.SX.sym("q", n), "v": ca.SX.sym("v", n), "p": ca.SX.sym("p", self.parameters.size),
+                        "s": ca.SX.sym("s", len(self.states)), "w": ca.SX.sym("w", len(self.unknowns))}
         expressions, given, blocks, offset = {}, {}, [], self.parameters.size
-        for role, function in self.functions.items():
+        for role in sorted(self.functions, key=lambda role: "constraint" not in role):
+            function = self.functions[role]
+            if "constraint" not in role and "lam" not in self.symbols:
+                rows = sum(expressions[role].numel() for role in expressions)
+                self.symbols["lam"] = ca.SX.sym("lam", rows)
+                if "lam" in self._further:
+                    self._further["lam"] = np.zeros(rows)
             expression = function.expression(self.symbols)
             if isinstance(expression, Foreign):
                 block = ca.SX.sym(role, expression.size)
@@ -159,10 +239,24 @@ class System:
                 expression, derivatives = expression.symbols(block)
                 given |= derivatives
             expressions[role] = expression
-        self.context_size, self._expressions = offset, expressions
-        t, q, v, p = self.symbols.values()
-        model = Model(t, q, v, ca.vertcat(p, *blocks), ca.reshape(expressions["mass"], n, n).T, expressions["force"], expressions.get("constraint", ca.SX(0, 1)),
-                      expressions.get("velocity_constraint", ca.SX(0, 1)), expressions.get("potential"), given, tuple(self._foreign))
+        self._expressions, self._solved = expressions, {}
+        t, q, v, p, s, w, lam = self.symbols.values()
+        none = ca.SX(0, 1)
+        M, force = ca.reshape(expressions["mass"], n, n).T, expressions["force"]
+        if self.states:
+            q, v, M, force = ca.vertcat(q, ca.SX.sym("no_q", s.numel())), ca.vertcat(v, s), ca.diagcat(M, ca.SX.eye(s.numel())), ca.vertcat(force, expressions["rate"])
+        for name, symbols in (("w", w), ("lam", lam)):
+            if name in self._further:
+                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel()))
+                blocks += [block[: solved.HEAD], symbols, block[solved.HEAD + symbols.numel():]]
+                self._solved[name] = offset, symbols
+                offset += block.numel()
+        invariant = expressions.get("invariant", none)
+        start = ca.SX.sym("invariant", invariant.numel())
+        self.context_size = offset + start.numel()
+        model = Model(t, q, v, ca.vertcat(p, *blocks, start), M, force, expressions.get("constraint", none), expressions.get("velocity_constraint", none),
+                      expressions.get("potential"), given, tuple(self._foreign), states=len(self.states), u=w if "w" in self._further else none,
+                      k=expressions.get("equations", none), lam=lam if "lam" in self._further else none, I=invariant, I_start=start)
         self.model = self._use_written_derivatives(self._with_elements(model))
         self.m = model.rows
         self._check_values()
@@ -184,10 +278,11 @@ class System:
         model, mass = self.model, self.functions["mass"]
         if model.h.numel() and not self._velocity_constraint_is_linear():
             raise ModelError("velocity_constraint: must be linear in v, A(q) v − b; this one is not")
-        traced_mass = mass.foreign is None and ca.Function("check", list(self.symbols.values()), [model.M])
+        traced_mass = mass.foreign is None and ca.Function("check", list(self.symbols.values()), [ca.reshape(self._expressions["mass"], self.n, self.n).T])
+        further = [np.array(list(values.values())) for values in (self.states, self.unknowns)] + [np.zeros(self.m)]
         for point in probe_points(self.n):
             try:
-                M = traced_mass(point["t"], point["q"], point["v"], self.parameters.flat) if traced_mass else ca.DM(mass.evaluate(point))
+                M = traced_mass(point["t"], point["q"], point["v"], self.parameters.flat, *further) if traced_mass else ca.DM(mass.evaluate(point))
             except ModelError:
                 continue
             skew = np.abs(np.array((M - M.T).nonzeros()))
@@ -261,13 +356,14 @@ class System:
         foreign = {f.role for f in self.foreign}
         as_text = {role: ca.Function("traced", list(self.symbols.values()), [ca.densify(self._expressions[role])]).serialize() for role in self.functions if role not in foreign}
         return {"name": self.name, "parameters": dict(self.parameters), "n": self.n, "names": self.names, "constraint_names": self.constraint_names,
-                "functions": {role: self.functions[role].function for role in foreign}, "traced": as_text, "derivatives": self._derivatives if foreign else {}}
+                "functions": {role: self.functions[role].function for role in foreign}, "traced": as_text, "derivatives": self._derivatives if foreign else {},
+                "states": self.states or None, "unknowns": self.unknowns or None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {role: Expression(role, text, state["n"]) for role, text in state["traced"].items()}
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
-        self.__init__(**functions, elastic=elements.rebuilt(parts), parameters=state["parameters"], names=state["names"], n=state["n"],
-                      constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"])
+        self.__init__(**functions, elastic=elements.rebuilt(parts), states=state["states"], unknowns=state["unknowns"], parameters=state["parameters"],
+                      names=state["names"], n=state["n"], constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"])
 
     def __repr__(self) -> str:
         return f"System({self.name!r}, n={self.n}, m={self.m})"
@@ -284,6 +380,21 @@ class System:
         if self.parameters:
             lines.append(f"  {'parameters':{width}s} " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))
         return "\n".join(lines)
+
+
+def _start_values(argument: str, values: Mapping[str, float] | None, needs: str, function: Callable | None) -> dict[str, float]:
+    """Names and values at the start of states or unknowns."""
+    if (values is None) != (function is None):
+        raise ModelError(f"{argument}: {'missing' if values is None else 'given'}, but {needs} is {'given' if values is None else 'missing'}; they go together")
+    if values is None:
+        return {}
+    try:
+        found = {str(name): float(value) for name, value in dict(values).items()}
+    except (TypeError, ValueError):
+        raise ModelError(f"{argument}: {values!r}; give a dict of names and values") from None
+    if not found or not all(np.isfinite(list(found.values()))):
+        raise ModelError(f"{argument}: {values!r}; give at least one name with a finite value")
+    return found
 
 
 def _count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:

@@ -95,10 +95,17 @@ class CoordinateSplit:
 
     def residual(self, model: Model) -> Residual:
         """That of the GGL form, for its matrix; the error test is found with the split."""
+        refuse_lam(model, "CoordinateSplit")
         return replace(GGL().residual(model), error_tested=np.zeros(0))
 
     def kernels(self, system: System) -> SplitKernels:
         return SplitKernels(system, self)
+
+
+def refuse_lam(model: Model, name: str) -> None:
+    """An iteration without multipliers cannot evaluate forces that depend on them."""
+    if model.lam.numel():
+        raise ValueError(f"method: {name} takes the multipliers from the forces, so the forces must not depend on lam; use 'ggl', 'bdf' or an explicit method")
 
 
 class PredictionKernels(ImplicitKernels):
@@ -106,6 +113,7 @@ class PredictionKernels(ImplicitKernels):
 
     def __init__(self, system: System, name: str, residual: Callable[[Model], Residual], error_test: str) -> None:
         super().__init__(system, name, residual)
+        refuse_lam(system.model, name)
         self.error_test = error_test
 
     @property

@@ -89,7 +89,8 @@ def unknowns(model: Model, **further: int) -> tuple[ca.SX, ca.SX, dict[str, ca.S
 
 def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
     """An expression of the model in the symbols of a formulation."""
-    return ca.substitute(expression, ca.vertcat(model.q, model.v), ca.vertcat(y["q"], y["v"]))
+    lam = (model.lam, y["lam"]) if model.lam.numel() else (ca.SX(0, 1), ca.SX(0, 1))
+    return ca.substitute(expression, ca.vertcat(model.q, model.v, lam[0]), ca.vertcat(y["q"], y["v"], lam[1]))
 
 
 def tested(which: str, n: int, size: int) -> np.ndarray:
@@ -195,9 +196,17 @@ class ImplicitKernels:
 
     @cached_property
     def _matrix(self) -> ca.SX:
-        r, first = self.residual, 2 * self.system.n
+        r, first = self.residual, 2 * self.system.dim
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
-        return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+        return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare) + self._by_unknowns()
+
+    def _by_unknowns(self) -> ca.SX:
+        """What the unknowns of the system, which follow q, add to ∂F/∂q."""
+        r, model = self.residual, self.system.model
+        if not model.u.numel():
+            return ca.SX(self.size, self.size)
+        u_q = ca.substitute(model.u_q, model.q, r.Y[: model.n])
+        return ca.horzcat(ca.jacobian(r.F, model.u) @ u_q, ca.SX(self.size, self.size - model.n))
 
     @property
     def _z(self) -> ca.SX:
@@ -234,7 +243,7 @@ class ImplicitKernels:
     @property
     def block(self) -> np.ndarray:
         """Memory that kernels get as z: cj and the tolerances of q.  Kernels with a ``prediction`` have their own, which may hold the weights of the error test and e."""
-        return np.zeros(1 + self.system.n)
+        return np.zeros(1 + self.system.dim)
 
     error_mask_at = spare_at = -1
 

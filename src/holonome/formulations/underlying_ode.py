@@ -34,11 +34,9 @@ from holonome.engine import saddle_point as sp
 from holonome.engine.calls import NativeKernel, call, carray, pointer, run_kernel, shift
 from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
 from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
 from holonome.model import Model
 from holonome.system import System
-
-PIVOT_MARGIN = 1e-7
-"""Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it loses about as many digits as this has."""
 
 LARGEST_ELIMINATION = 1_000_000
 """Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
@@ -69,52 +67,20 @@ class UnderlyingODE:
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]), np.zeros(Y.numel()))
 
 
-class _Saddle:
-    """Symbolic solution of M x + Cᵀ λ = a, C x = b by the range space of M⁻¹Cᵀ, for all constraint rows or those of the position alone."""
-
-    def __init__(self, M: ca.SX, C: ca.SX, factors: tuple) -> None:
-        self.C, self.mass = C, factors
-        self.MiCt = ca.ldl_solve(C.T, *factors) if C.shape[0] else ca.SX(M.shape[0], 0)
-        S = ca.sparsify(C @ self.MiCt)
-        self.S = (S + S.T) / 2
-        self.factors = ca.ldl(self.S) if C.shape[0] else None
-
-    def solve(self, Mia: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
-        if self.factors is None:
-            return Mia, ca.SX(0, 1)
-        lam = ca.ldl_solve(self.C @ Mia - b, *self.factors)
-        return Mia - self.MiCt @ lam, lam
-
-    def onto(self, residual: ca.SX) -> ca.SX:
-        """The smallest x, in the metric of M, with C x = −residual."""
-        return ca.SX(self.C.shape[1], 1) if self.factors is None else -self.MiCt @ ca.ldl_solve(residual, *self.factors)
-
-    def margin(self) -> ca.SX:
-        return ca.SX(np.inf) if self.factors is None else _smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
-
-
-def _smallest_pivot(A: ca.SX, factors: tuple) -> ca.SX:
-    """The least ratio of a pivot to the diagonal entry it came from."""
-    D, _, order = factors
-    diagonal = ca.diag(A)[list(order)]
-    smallest = ca.SX(np.inf)
-    for i in range(D.numel()):
-        smallest = ca.fmin(smallest, ca.if_else(D[i] > 0, D[i] / diagonal[i], 0))
-    return smallest
-
-
 class _Emitted:
     """The expressions shared by the kernels of one model."""
 
     def __init__(self, model: Model, alpha: float = 0.0, beta: float = 0.0) -> None:
         self.model = model
         factors = ca.ldl(model.M)
-        self.Mif = ca.ldl_solve(model.f, *factors)
-        self.all = _Saddle(model.M, model.C, factors)
-        self.position = self.all if model.position_rows == model.rows else _Saddle(model.M, model.G, factors)
+        Mif = ca.ldl_solve(model.f, *factors)
+        self.manifold = Manifold(model, factors)
+        saddle = self.manifold.all
         level = model.gamma + 2 * alpha * model.w + beta**2 * ca.vertcat(model.g, ca.SX(model.rows - model.position_rows, 1))
-        self.a, self.lam = self.all.solve(self.Mif, -level)
-        self.margin = ca.fmin(_smallest_pivot(model.M, factors) - PIVOT_MARGIN, ca.fmin(self.all.margin(), self.position.margin()))
+        self.a, self.lam = saddle.solve(Mif, -level)
+        if model.lam.numel():
+            self.a, self.lam = Mif - saddle.WiCt @ model.lam, model.lam
+        self.margin = ca.fmin(smallest_pivot(model.M, factors) - PIVOT_MARGIN, self.manifold.margin())
 
     def derivative(self, model: Model):
         return model.y, ca.SX(0, 1), ca.densify(ca.vertcat(model.v, self.a)), self.margin
@@ -125,13 +91,9 @@ class _Emitted:
     def landing(self, model: Model):
         n = model.n
         z = ca.SX.sym("z", 2 * n + 1)
-        velocity, D = ca.vertcat(model.v, self.a), model.D
-        error = z[: 2 * n] + z[2 * n] * velocity
-        e_q = error[:n] + self.position.onto(model.G @ error[:n])
-        e_v = error[n:] + self.all.onto(model.C @ error[n:] + D @ e_q)
-        dq = self.position.onto(model.g)
-        dv = self.all.onto(model.w + D @ dq)
-        return model.y, z, ca.densify(ca.vertcat(velocity, e_q, e_v, dq, dv, ca.SX(2, 1))), self.margin
+        velocity = ca.vertcat(model.v, self.a)
+        error = self.manifold.tangential(z[: 2 * n] + z[2 * n] * velocity)
+        return model.y, z, ca.densify(ca.vertcat(velocity, error, self.manifold.correction(), ca.SX(2, 1))), self.margin
 
 
 def _pieces(model: Model):
@@ -147,7 +109,20 @@ def _residuals(model: Model):
 
 
 def _energy(model: Model):
-    return model.y, ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2 + (0 if model.V is None else model.V)), None
+    n = model.n - model.states
+    v, M = model.v[:n], model.M[:n, :n]
+    return model.y, ca.SX(0, 1), ca.densify(ca.dot(v, M @ v) / 2 + (0 if model.V is None else model.V)), None
+
+
+def _invariants(model: Model):
+    """The invariants, the rate at which they change along the motion without projection, and the size of what that rate is summed from."""
+    rate = model.by_t(model.I) + model.I_y @ ca.vertcat(model.v, _Emitted(model).a)
+    terms = ca.fabs(model.I_y) @ ca.fabs(ca.vertcat(model.v, _Emitted(model).a)) + ca.fabs(model.by_t(model.I))
+    return model.y, ca.SX(0, 1), ca.densify(ca.vertcat(model.I, rate, terms)), None
+
+
+def _unknowns(model: Model):
+    return model.y, ca.SX(0, 1), ca.densify(model.u), None
 
 
 def elimination_cost(model: Model) -> int:
@@ -218,6 +193,14 @@ class Kernels:
         return self.system.kernel("energy", _energy).address
 
     @cached_property
+    def invariants(self) -> int:
+        return self.system.kernel("invariants", _invariants).address
+
+    @cached_property
+    def unknowns(self) -> int:
+        return self.system.kernel("unknowns", _unknowns).address
+
+    @cached_property
     def pieces(self) -> int:
         return self.system.kernel("pieces", _pieces).address
 
@@ -230,6 +213,7 @@ class Kernels:
         context = np.zeros(template.size + self._work_size)
         context[: template.size] = template
         context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
+        system.fill_guess(context)
         return context
 
     def evaluate_pieces(self, context: np.ndarray, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -246,6 +230,8 @@ class Kernels:
 
 def stabilised_derivative(system: System, alpha: float, beta: float) -> int:
     """Address of the derivative with Baumgarte's terms, C a = −γ − 2α w − β² g."""
+    if system.model.lam.numel():
+        raise ValueError("method: Baumgarte's terms with an explicit method need forces that do not depend on lam; use it with BDF()")
     return system.kernel(f"derivative {alpha!r} {beta!r}", lambda model: _Emitted(model, alpha, beta).derivative(model)).address
 
 
