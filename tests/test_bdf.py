@@ -10,7 +10,7 @@ from holonome.formulations.implicit import ImplicitKernels
 from holonome.formulations.underlying_ode import kernels
 
 FORMULATIONS = {"index3": hn.Index3(error_test="qv"), "index2": hn.Index2(), "ggl": hn.GGL(), "index1": hn.Index1(),
-                "baumgarte": hn.Baumgarte(5.0), "projected": hn.Index1(projection=True),
+                "baumgarte": hn.Baumgarte(5.0), "projected": hn.CoordinateProjection(),
                 "ode": hn.UnderlyingODE(projection=False), "ggl*": hn.GGL(predict_multipliers=True)}
 STEPS = {1: (400, 800), 2: (200, 400), 3: (160, 320), 4: (120, 240), 5: (100, 200), 6: (80, 160)}
 

@@ -5,6 +5,7 @@ from holonome.elastic import Elastic
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
 from holonome.formulations.compliant import Compliant
+from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
@@ -23,7 +24,7 @@ from holonome.system import System
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "Baumgarte", "Compliant", "ContradictoryConstraints", "CoordinateSplit", "Elastic", "Event", "History", "HolonomeError", "InconsistentStart",
+    "BDF", "GGL", "Baumgarte", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit", "Elastic", "Event", "History", "HolonomeError", "InconsistentStart",
     "Index1", "Index2", "Index3", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "bushing", "consistent",
     "from_sympy", "mechanisms", "methods", "papers", "solve",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holonome.formulations.compliant import Compliant
+from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
@@ -14,7 +15,7 @@ from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 
-Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateSplit | Compliant
+Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateProjection | CoordinateSplit | Compliant
 Integrator = RungeKutta | BDF
 
 
@@ -25,7 +26,7 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateSplit`, :class:`Compliant`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
 
@@ -67,7 +68,7 @@ _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
-    "bdf": Entry(Method(Index1(projection=True), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
+    "bdf": Entry(Method(CoordinateProjection(), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
     "ggl*": Entry(Method(GGL(predict_multipliers=True), BDF.dassl()), "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the motion",
                   f"{_YEN}; {_DASSL}"),

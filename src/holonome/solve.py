@@ -16,6 +16,7 @@ from holonome.engine import run
 from holonome.engine.context import DENSE_CALLS
 from holonome.errors import HolonomeError
 from holonome.events import Event, as_events
+from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.initial import consistent, full_state, require_finite, vector
@@ -37,10 +38,10 @@ LARGEST_RELAY = 100
 """Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
 
-def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s0: Any = None, w0: Any = None, method: str | Method = "auto",
-          rtol: float = 1e-6, atol: Any = 1e-9, t_eval: Any = None, dense_output: bool = False, events: Any = None, first_step: float | None = None, max_step: float = math.inf, step: float | None = None, projection: bool | None = None, motion: str = "all",
-          parameters: dict[str, Any] | None = None, repair: bool = False, keep_steps: bool | None = None, max_steps: int = 5_000_000,
-          progress: bool | Callable[[float], None] = False) -> Solution:
+def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s0: Any = None, w0: Any = None, method: str | Method = "auto", rtol: float = 1e-6,
+          atol: Any = 1e-9, t_eval: Any = None, dense_output: bool = False, events: Any = None, first_step: float | None = None, max_step: float = math.inf,
+          step: float | None = None, projection: bool | None = None, motion: str = "all", parameters: dict[str, Any] | None = None, repair: bool = False,
+          keep_steps: bool | None = None, max_steps: int = 5_000_000, progress: bool | Callable[[float], None] = False) -> Solution:
     """Simulate a system and keep it on its constraints.
 
     Parameters
@@ -201,7 +202,15 @@ def _stepper(system: System, method: Method, t0: float, t1: float, projection: b
         formulation = formulation.with_time_constant(5 * size if size else abs(t1 - t0) / 200)
     if isinstance(method.integrator, RungeKutta):
         assert isinstance(formulation, Index1)
-        return Explicit(system, method.integrator.name, formulation.projection, size, (formulation.alpha or 0.0, formulation.beta or 0.0))
+        return Explicit(system, method.integrator.name, bool(projection), size, (formulation.alpha or 0.0, formulation.beta or 0.0))
+    if projection is False and isinstance(formulation, CoordinateProjection):
+        formulation = formulation.formulation
+    if isinstance(formulation, UnderlyingODE):
+        projection = formulation.projection if projection is None else projection
+    if projection and isinstance(formulation, (Index1, UnderlyingODE)):
+        formulation = CoordinateProjection(formulation)
+    if projection and not isinstance(formulation, CoordinateProjection):
+        raise ValueError(f"projection: {type(formulation).__name__} keeps its constraints without; leave it out, or use method 'bdf'")
     return Implicit(system, formulation, method.integrator, size)
 
 

@@ -16,6 +16,7 @@ from holonome.engine import run
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
 from holonome.errors import ModelError, SingularSystem
+from holonome.formulations.coordinate_projection import CoordinateProjection, projection_kernels
 from holonome.formulations.coordinate_split import CHANGES
 from holonome.formulations.implicit import FRESH, SPARE, ImplicitKernels
 from holonome.formulations.underlying_ode import dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
@@ -152,6 +153,8 @@ class Implicit(_Stepper):
         if system.dim + system.m > LARGEST_IMPLICIT:
             raise ValueError(f"method: BDF is made for up to {LARGEST_IMPLICIT} coordinates and constraints together; this has {system.dim + system.m}. Use an explicit method")
         self.system, self.formulation, self.integrator, self.constant = system, formulation, integrator, constant
+        self.projection = formulation if isinstance(formulation, CoordinateProjection) else None
+        self.metric = (self.projection.metric, self.projection.relaxed) if self.projection else ("mass", False)
         self.columns = 2 * system.dim + system.m
 
     @property
@@ -167,15 +170,15 @@ class Implicit(_Stepper):
 
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
-            own, own_header = bdf.own_memory(compiled, self.system.dim, at)
-            landing = kernels(self.system).landing if self.system.projects else 0
-            return header | own_header | {bdf.LANDING: landing, bdf.DENSE_LANDING: dense_landing.address}, at, own
+            emitted = self.system.projects and not kernels(self.system).dense
+            own, own_header = bdf.own_memory(compiled, projection_kernels(self.system, *self.metric) if emitted else None, self.system.dim, at)
+            return header | own_header | {bdf.DENSE_LANDING: dense_landing.address if self.system.projects else 0}, at, own
 
         memory = _shared(self.system, ("memory", self.formulation, events), build)
         memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
         memory[bdf.MAX_ITERATIONS], memory[bdf.RATE_FLOOR] = 10 if self.constant else 4, self.integrator.rate_floor
         memory[bdf.CONSTANT_STEP] = self.constant
-        memory[bdf.PROJECT] = getattr(self.formulation, "projection", False) and self.system.projects
+        memory[bdf.PROJECT] = self.projection is not None and self.system.projects
         return memory
 
     def begin(self, task: Run, trusted: bool) -> int:
@@ -225,7 +228,7 @@ class Implicit(_Stepper):
         n, m, memory, size = self.system.dim, self.system.m, task.memory, self.compiled.size
         start = np.zeros(2 * size)
         start[: 2 * n], start[2 * n: 2 * n + m] = y, lam
-        if hasattr(self.formulation, "alpha"):
+        if self.compiled.residual.accelerations:
             start[2 * n + m: 3 * n + m] = a
         self._fill_further(task, start[:size], task.t0)
         start[size: size + n], start[size + n: size + 2 * n] = y[n:], a
@@ -253,7 +256,7 @@ class Implicit(_Stepper):
         memory, counts, size, k, h = task.memory, task.counts, self.compiled.size, self.integrator.order or 1, task.counts[run.WAY] * self.constant
         rows = np.zeros((k, size))
         rows[:, : self.columns] = np.vstack([history.y, history.lam]).T
-        if hasattr(self.formulation, "alpha"):
+        if self.compiled.residual.accelerations:
             rows[:, self.columns: self.columns + self.system.dim] = history.a.T
         for row, t in zip(rows, history.t, strict=True):
             self._fill_further(task, row, t)

@@ -21,7 +21,7 @@ COUNTS = 40
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
  T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD, SWITCHES) = range(28)
-HEADER = 80
+HEADER = 96
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
 # what `advance` returns

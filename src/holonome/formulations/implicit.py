@@ -57,6 +57,8 @@ class Residual:
         Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
     cj, tolerance
         Symbols under which F may ask for the leading coefficient and for the tolerances of the positions.
+    accelerations
+        Whether the unknowns behind λ are the accelerations.
     initial
         Values of the unknowns behind q, v, λ at the start, as expressions of these; None is zero.
     """
@@ -73,6 +75,7 @@ class Residual:
     cj: ca.SX = field(default_factory=lambda: ca.SX.sym("cj"))
     tolerance: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     initial: ca.SX | None = None
+    accelerations: bool = False
 
     @property
     def size(self) -> int:

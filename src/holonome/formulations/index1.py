@@ -22,8 +22,6 @@ class Index1:
 
     Parameters
     ----------
-    projection
-        After every step q and v return to the manifold, and the error estimate is freed of what that removes: the coordinate projection of Eich.
     alpha, beta
         Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.  None takes five steps as time constant, or, where the steps
         are chosen by the tolerances, a two-hundredth of the run.
@@ -35,7 +33,6 @@ class Index1:
     E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
     """
 
-    projection: bool = False
     alpha: float | None = 0.0
     beta: float | None = 0.0
     error_test: str = "qv"
@@ -54,7 +51,7 @@ class Index1:
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
         size = Y.numel()
         groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
-        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), m, np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size))
+        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), m, np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size), accelerations=True)
 
 
 def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:
@@ -64,4 +61,4 @@ def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test:
     ----------
     J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods Appl. Mech. Eng. 1 (1972).
     """
-    return Index1(False, alpha, alpha if beta is None else beta, error_test)
+    return Index1(alpha, alpha if beta is None else beta, error_test)

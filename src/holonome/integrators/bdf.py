@@ -23,21 +23,22 @@ from holonome.engine import newton, run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.run import part
+from holonome.formulations.coordinate_projection import Projector, onto_manifold, project
 from holonome.formulations.implicit import CHANGED, FRESH
 
 MOST = 6
 """Highest order; beyond 5 only at constant step."""
 
 (UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA,
- BETA, SIGMA, GAMMA, ERROR_WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL, LANDING,
- DENSE_LANDING, LANDED, LANDING_INPUT) = range(30, 64)
+ BETA, SIGMA, GAMMA, ERROR_WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL,
+ DENSE_LANDING, DENSE_LANDED, MOVED, KEPT) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
 (ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 36)
 """Places in ``counts`` that belong to this integrator."""
 
 (CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS, SPARE, MULTIPLIERS, BLOCK,
- AFTER_KERNEL) = range(64, 80)
+ AFTER_KERNEL, PROJECTION_FACTORS, PROJECTION_KERNEL, PROJECTION_SIZE, PROJECTION_REPEATED, PROJECTION_Z, PROJECTED) = range(64, 86)
 _XRATE = 0.25
 
 
@@ -143,18 +144,20 @@ def _parts(memory):
                  part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), tolerances, part(memory, SPARE), part(memory, BLOCK))
 
 
-def own_memory(compiled, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     residual, factor_count, block = compiled.residual, compiled.factor_count, compiled.block
-    size = residual.size
+    size, kept = residual.size, projection.size if projection else 0
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
                DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size,
                ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
-               LANDED: 6 * n + 8, LANDING_INPUT: 4 * n + 8, SPARE: residual.multipliers, BLOCK: block.size}
+               DENSE_LANDED: 6 * n + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers, BLOCK: block.size}
     values = {BLOCK: block, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
                                 FACTORS_KERNEL: compiled.factors, SOLUTION_KERNEL: compiled.solution, MATRIX_KERNEL: compiled.matrix,
-                                PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after}
+                                PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after, PROJECTION_SIZE: kept}
+    if projection:
+        header |= {PROJECTION_KERNEL: projection.projection, PROJECTION_FACTORS: projection.factors, PROJECTION_REPEATED: projection.repeated}
     own, at = np.zeros(sum(vectors.values())), 0
     for key, length in vectors.items():
         header[key] = offset + at
@@ -460,72 +463,14 @@ def _polynomial(P, memory, t, out):
 
 
 @njit(cache=True)
-def _land(memory, context, t, y):
-    """The kernel `landing`, or its dense twin, at a point; its input and output are the arrays of that name."""
-    status = call(int(memory[LANDING]), t, y, part(memory, LANDING_INPUT), context, part(memory, LANDED))
-    if status == SINGULAR:
-        status = call(int(memory[DENSE_LANDING]), t, y, part(memory, LANDING_INPUT), context, part(memory, LANDED))
-    return status
+def _projector(P, memory):
+    return Projector(P.n, int(memory[PROJECTION_KERNEL]), int(memory[PROJECTION_FACTORS]), int(memory[PROJECTION_REPEATED]), int(memory[DENSE_LANDING]), int(memory[PROJECTION_SIZE]),
+                     part(memory, PROJECTION_Z), part(memory, PROJECTED), part(memory, DENSE_LANDED), part(memory, KEPT))
 
 
 @njit(cache=True)
 def _onto_manifold(P, memory, context, t, out):
-    if memory[LANDING] == 0.0:
-        return OK
-    n, landed = P.n, part(memory, LANDED)
-    for _ in range(4):
-        status = _land(memory, context, t, out)
-        if status != OK:
-            return status
-        largest, scale = 0.0, 1e-300
-        for i in range(2 * n):
-            scale = max(scale, abs(out[i]))
-            largest = max(largest, abs(landed[4 * n + i]))
-            out[i] += landed[4 * n + i]
-        if largest <= 1e-9 * scale:
-            return OK
-    return OK
-
-
-@njit(cache=True)
-def _project(P, memory, context, t):
-    """Eich 1993, sections 2 and 4.1: q and v return to the manifold, and e is freed of what that removes.
-
-    The correction δ of the projected point is kept in SCRATCH; e becomes its tangential part for the error test.
-    """
-    n, landed, zero, y = P.n, part(memory, LANDED), part(memory, LANDING_INPUT), P.y
-    for i in range(2 * n):
-        zero[i], P.scratch[i] = P.e[i], 0.0
-    previous = math.inf
-    for iteration in range(5):
-        status = _land(memory, context, t, y)
-        if status != OK:
-            return status
-        largest, scale = 0.0, 1e-300
-        for i in range(2 * n):
-            scale, largest = max(scale, abs(y[i])), max(largest, abs(landed[4 * n + i]))
-            y[i] += landed[4 * n + i]
-            P.scratch[i] += landed[4 * n + i]
-            if iteration == 0:
-                zero[2 * n + 1 + i] = landed[2 * n + i]
-        if not largest < 0.3 * scale:
-            return SINGULAR
-        if largest <= 1e-8 * scale or largest > 0.5 * previous:
-            break
-        previous = largest
-    for i in range(2 * n):
-        zero[i] = P.e[i]
-        P.e[i] = zero[2 * n + 1 + i]
-    return OK
-
-
-@njit(cache=True)
-def _take_projection(P, memory):
-    """The whole correction, that of Newton's method and δ, enters the differences: each of them then contains the projected point."""
-    n, whole = P.n, part(memory, LANDING_INPUT)
-    for i in range(2 * n):
-        P.e[i] = whole[i] + P.scratch[i]
-        whole[i] = 0.0
+    return OK if memory[DENSE_LANDING] == 0.0 else onto_manifold(_projector(P, memory), context, t, out)
 
 
 @njit(cache=True, nogil=True)
@@ -569,14 +514,17 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if status == INTERRUPTED:
             return run.STOPPED
         size_of_e, terk, terkm1, erkm1, order_new, estimate = math.inf, 0.0, 0.0, 0.0, k, math.inf
-        project = memory[PROJECT] > 0.0
-        if converged and project:
-            status = _project(P, memory, context, t + h)
+        projects, moved = memory[PROJECT] > 0.0, part(memory, MOVED)
+        if converged and projects:
+            for i in range(2 * P.n):
+                P.scratch[i] = P.e[i]
+            status = project(_projector(P, memory), context, t + h, P.y, P.e, moved)
             converged = status == OK
         if converged:
             size_of_e, terk, terkm1, erkm1, order_new, estimate = _estimate(P, k)
-            if project:
-                _take_projection(P, memory)
+            if projects:
+                for i in range(2 * P.n):
+                    P.e[i] = P.scratch[i] + moved[i]
         error = memory[CK] * size_of_e
         if converged and (error <= 1.0 or (constant and error - error == 0.0)):
             h_new = _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1)
