@@ -109,11 +109,11 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if system.states:
         atol = _with_states(atol, system.n, len(system.states))
     name, chosen = resolve(method, rtol, motion)
-    t0, t1 = _span(t_span)
+    t0, t1 = time_span(t_span)
     task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
     y0 = np.concatenate(full_state(system, q0, v0, s0))
     if t_eval is not None:
-        t_eval = _times(t_eval, t0, t1)
+        t_eval = wanted_times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
     first_step = None if first_step is None else _positive("first_step", first_step)
     if not (isinstance(max_steps, Integral) and max_steps > 0):
@@ -213,7 +213,7 @@ def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.
     return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.dim], y0[system.dim:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
 
 
-def _span(t_span: Sequence[float]) -> tuple[float, float]:
+def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     try:
         t0, t1 = map(float, t_span)
     except (TypeError, ValueError):
@@ -225,7 +225,7 @@ def _span(t_span: Sequence[float]) -> tuple[float, float]:
     return t0, t1
 
 
-def _times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
+def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
     try:
         times = np.array(t_eval, dtype=float)
     except (TypeError, ValueError):
