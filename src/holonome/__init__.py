@@ -2,6 +2,7 @@
 
 from holonome import bushing, mechanisms, papers
 from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
+from holonome.coupled_result import CoupledSolution
 from holonome.elastic import Elastic
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
@@ -16,7 +17,7 @@ from holonome.initial import Start, consistent
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interop.sympy import from_sympy
-from holonome.local_iteration import CoupledSolution, LocalIteration, solve_coupled
+from holonome.local_iteration import LocalIteration, solve_coupled
 from holonome.method import Method, methods
 from holonome.result import History, Solution
 from holonome.solve import solve

@@ -332,7 +332,7 @@ def _matrix(argument: str, value: Any, shape: tuple[int, ...]) -> Any:
     """A constant array of this shape, or a function that returns one."""
     if callable(value):
         def reshaped(t):
-            return np.reshape(value(t), shape)
+            return np.reshape(np.asarray(value(t)), shape)
         _matrix(argument, value(0.0), shape)
         return reshaped
     try:
@@ -383,7 +383,8 @@ def _joined(coupled: CoupledSystem) -> System:
         joined["velocity_constraint"] = ca.vertcat(*parts["velocity_constraint"])
     if all(value.numel() for value in parts["potential"]):
         joined["potential"] = ca.sum1(ca.vertcat(*parts["potential"]))
-    functions = {role: Expression(role, ca.Function(role, [t, q, v, ca.SX.sym("p", 0)], [ca.densify(value)]).serialize(), coupled.n) for role, value in joined.items()}
+    inputs = [t, q, v, ca.SX.sym("p", 0)]
+    functions: dict[str, Any] = {role: Expression(role, ca.Function(role, inputs, [ca.densify(value)]).serialize(), coupled.n) for role, value in joined.items()}
     return System(functions.pop("mass"), functions.pop("force"), functions.pop("constraint"), **functions, names=names,
                   constraint_names=rows["constraint"] + rows["velocity_constraint"], name=coupled.name)
 
@@ -391,8 +392,8 @@ def _joined(coupled: CoupledSystem) -> System:
 def driven(system: System, degree: int) -> System:
     """The same system under one more force, a polynomial of this degree in t over a window.
 
-    Its coefficients in Chebyshev polynomials, (degree + 1) × n, are the parameter ``FORCE``; begin and length of the window are the parameter ``WINDOW``.  Degree 0 is a constant force,
-    whose place in a context is :func:`place_of_force`.
+    Its coefficients in Chebyshev polynomials, (degree + 1) × n, are the parameter ``FORCE``; begin and length of the window are the parameter ``WINDOW``.  Degree 0 is a
+    constant force, whose place in a context is :func:`place_of_force`.
     """
     model, own = system.model, system.parameters.size
     other = object.__new__(System)

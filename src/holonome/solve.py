@@ -98,7 +98,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     """
     announce_first_use()
     if not isinstance(system, System):
-        raise TypeError(f"system: {system!r} is not an hn.System" + ("; give mechanism.system" if hasattr(system, "system") else ""))
+        remedy = "; give mechanism.system" if hasattr(system, "system") else "; use hn.solve_coupled" if hasattr(system, "subsystems") else ""
+        raise TypeError(f"system: {system!r} is not an hn.System{remedy}")
     if parameters:
         if not isinstance(parameters, Mapping):
             raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")

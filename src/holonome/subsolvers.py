@@ -5,10 +5,10 @@ Three kinds: the one-step methods of Wang, Hou & Modnak with their own sub-steps
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
@@ -17,17 +17,27 @@ from scipy.interpolate import CubicHermiteSpline
 
 from holonome.coupled import FORCE, WINDOW, BlackBox, WindowSolver, driven, landed, place_of_force
 from holonome.engine.context import OK, RAISED
-from holonome.errors import HolonomeError, ModelError
+from holonome.errors import HolonomeError, ModelError, SingularSystem
 from holonome.formulations.underlying_ode import dense_derivative, kernels, over_points
 from holonome.initial import what_failed
-from holonome.integrators.driven import EULER, HEUN, NO_CONVERGENCE, TRAPEZOIDAL, accelerations, march
-from holonome.method import Method
+from holonome.integrators.driven import EULER, HEUN, NO_CONVERGENCE, TRAPEZOIDAL, accelerations, march, sensitivities
+from holonome.method import Method, methods, resolve
 from holonome.model import Model
 from holonome.solve import solve
 from holonome.system import System
 
 ONE_STEP = {"euler": EULER, "rk2": HEUN, "trapezoidal": TRAPEZOIDAL}
 """The solvers of the paper."""
+
+
+DEFAULT, DEFAULT_STEPS = "trapezoidal", 10
+"""Where nothing is said for a subsystem."""
+
+SMOOTH_POINTS = 6
+"""Points of the polynomial that coupling forces are in a window, unless told otherwise."""
+
+MOST_STEPS = 20_000
+"""Steps after which a method is believed to be stuck in a window."""
 
 
 class WindowFailed(HolonomeError):
@@ -71,19 +81,27 @@ class Mesh:
 
     @cached_property
     def derivative(self) -> np.ndarray:
-        """Takes values at the points to derivatives there, for a window of length 1."""
-        if not self.smooth:
-            return np.gradient(np.eye(self.points.size), self.points, axis=0, edge_order=min(2, self.points.size - 1))
-        steps = 2 * chebyshev.chebder(self.to_coefficients)
-        return chebyshev.chebvander(2 * self.points - 1, self.points.size - 2) @ steps
+        """Takes values of a polynomial at the points to its derivatives there, for a window of length 1."""
+        return 2 * chebyshev.chebvander(2 * self.points - 1, self.points.size - 2) @ chebyshev.chebder(self.to_coefficients)
 
     def function(self, t: np.ndarray, values: np.ndarray) -> Callable[[float], np.ndarray]:
-        """The values as a function of time; ``t`` are the times of the points."""
-        if not self.smooth:
-            return lambda time: np.array([np.interp(time, t, column) for column in values.T]) if t[-1] > t[0] else \
-                np.array([np.interp(-time, -t, column) for column in values.T])
+        """A polynomial as a function of time; ``t`` are the times of the points."""
         coefficients = self.to_coefficients @ values
         return lambda time: chebyshev.chebval(2 * (time - t[0]) / (t[-1] - t[0]) - 1, coefficients)
+
+    def between(self, t: np.ndarray, motion: Motion, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities at other times of a window."""
+        if self.smooth:
+            matrix = self.matrix((wanted - t[0]) / (t[-1] - t[0]))
+            return matrix @ motion.q, matrix @ motion.v
+        return hermite(t, motion, wanted)
+
+
+def hermite(t: np.ndarray, motion: Motion, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities by cubic polynomials between the points."""
+    way = np.sign(t[-1] - t[0])
+    q, v = (CubicHermiteSpline(way * t, x, way * rate)(way * wanted) for x, rate in ((motion.q, motion.v), (motion.v, motion.a)))
+    return q, v
 
 
 class Subsolver(Protocol):
@@ -97,8 +115,8 @@ class Subsolver(Protocol):
 class Driven:
     """A System under given forces: its accelerations, its inertia and its own constraints."""
 
-    def __init__(self, system: System) -> None:
-        self.system, self.n = system, system.n
+    def __init__(self, name: str, system: System) -> None:
+        self.name, self.system, self.n = name, system, system.n
         self.driven = driven(system, 0)
         compiled = kernels(self.driven)
         self.address, self.twin, self.place = compiled.derivative, dense_derivative.address, place_of_force(self.driven)
@@ -107,6 +125,12 @@ class Driven:
     def accelerations(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         out = np.empty((t.size, self.n))
         self.check(accelerations(self.address, self.twin, t, np.hstack([q, v]), np.ascontiguousarray(tau), self.context, self.place, out), t, np.hstack([q, v]))
+        return out
+
+    def sensitivities(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Derivatives of the accelerations with respect to positions and velocities, (points × n × 2n)."""
+        out = np.empty((t.size, self.n, 2 * self.n))
+        self.check(sensitivities(self.address, self.twin, t, np.hstack([q, v]), np.ascontiguousarray(tau), self.context, self.place, out), t, np.hstack([q, v]))
         return out
 
     def mobility(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -118,19 +142,26 @@ class Driven:
             raise ModelError(what_failed(self.system, float(t[done]), q[done], v[done]))
         M, C = out[:, : n * n].reshape(t.size, n, n), out[:, n * n:].reshape(t.size, m, n)
         if not m:
-            return np.linalg.inv(M)
+            try:
+                return np.linalg.inv(M)
+            except np.linalg.LinAlgError:
+                raise SingularSystem(f"subsystems[{self.name!r}]: its mass matrix is singular, so it cannot move on its own; cut the system elsewhere") from None
         C = C * (np.max(np.abs(M), axis=(1, 2), keepdims=True) / np.maximum(np.linalg.norm(C, axis=2, keepdims=True), 1e-300))
         return np.linalg.pinv(np.block([[M, C.transpose(0, 2, 1)], [C, np.zeros((t.size, m, m))]]), rcond=1e-12)[:, :n, :n]
 
-    def landed(self, t: float, y: np.ndarray) -> np.ndarray:
-        """The way to its own constraints, to first order."""
-        return landed(self.system, self.landing_context, t, y) if self.system.m else np.zeros_like(y)
+    def landed(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nearer to its own constraints, by one step of Newton's method."""
+        if not self.system.m:
+            return q, v
+        step = landed(self.system, self.landing_context, t, np.concatenate([q, v]))
+        return q + step[: self.n], v + step[self.n:]
 
     def check(self, status: int, t: np.ndarray, states: np.ndarray) -> None:
         if status >= RAISED and status != NO_CONVERGENCE:
             raise ModelError(what_failed(self.system, float(t[0]), states[0, : self.n], states[0, self.n:]))
         if status != OK:
-            raise WindowFailed("Newton's method of the trapezoidal rule does not converge" if status == NO_CONVERGENCE else "mass matrix and constraints do not determine the accelerations")
+            why = "Newton's method of the trapezoidal rule does not converge" if status == NO_CONVERGENCE else "mass and constraints do not determine the accelerations"
+            raise WindowFailed(f"{self.name}: {why}")
 
 
 def _inertia(model: Model):
@@ -159,9 +190,7 @@ class OneStep:
             raise WindowFailed("the motion is not finite")
         q, v = states[:, :n], states[:, n:]
         if not self.same:
-            a = sub.accelerations(times, q, v, forces)
-            way = np.sign(t[-1] - t[0])
-            q, v = CubicHermiteSpline(way * times, q, way * v)(way * t), CubicHermiteSpline(way * times, v, way * a)(way * t)
+            q, v = hermite(times, Motion(q, v, sub.accelerations(times, q, v, forces)), t)
         return Motion(q, v, sub.accelerations(t, q, v, tau))
 
 
@@ -176,7 +205,7 @@ class Integrated:
         n = self.subsystem.n
         parameters = {WINDOW: [t[0], t[-1] - t[0]], FORCE: self.mesh.to_coefficients @ tau}
         step = None if self.substeps is None else abs(t[-1] - t[0]) / self.substeps
-        sol = solve(self.driven, (t[0], t[-1]), y[:n], y[n:], method=self.method, rtol=self.rtol, atol=self.atol, t_eval=t, step=step, parameters=parameters)
+        sol = solve(self.driven, (t[0], t[-1]), y[:n], y[n:], method=self.method, rtol=self.rtol, atol=self.atol, t_eval=t, step=step, parameters=parameters, max_steps=MOST_STEPS)
         if not sol.success or sol.t.size < t.size:
             raise WindowFailed(sol.message)
         q, v = np.ascontiguousarray(sol.q.T), np.ascontiguousarray(sol.v.T)
@@ -193,10 +222,41 @@ class Called:
         n = self.subsystem.n
         parts = [np.asarray(part, dtype=float) for part in self.solver(t.copy(), y[:n].copy(), y[n:].copy(), self.mesh.function(t, tau))]
         if len(parts) not in (2, 3) or any(part.shape != (n, t.size) for part in parts):
-            raise ModelError(f"the solver of {self.name!r} returned shapes {', '.join(str(part.shape) for part in parts)}; expected q, v and perhaps a, each {(n, t.size)}")
+            raise ValueError(f"solvers: that of {self.name!r} returned shapes {', '.join(str(part.shape) for part in parts)}; expected q, v and perhaps a, each {(n, t.size)}")
         q, v = parts[0].T, parts[1].T
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(v))):
             raise WindowFailed(f"the solver of {self.name!r} returned values that are not finite")
         if isinstance(self.subsystem, Driven):
             return Motion(q, v, self.subsystem.accelerations(t, q, v, tau))
         return Motion(q, v, parts[2].T if len(parts) == 3 else self.mesh.derivative @ v / (t[-1] - t[0]))
+
+
+def subsolvers(bodies: Mapping[str, Driven | BlackBox], solvers: Any, substeps: int | Mapping[str, int], nodes: int | None, rtol: float,
+               atol: float) -> tuple[dict[str, Subsolver], Mesh]:
+    """A solver for each subsystem, and the mesh on which they exchange forces, from what the user asks for (:class:`holonome.LocalIteration`)."""
+    for argument, given in (("solvers", solvers), ("substeps", substeps)):
+        if isinstance(given, Mapping) and (unknown := [name for name in given if name not in bodies]):
+            raise ValueError(f"{argument}: {unknown[0]!r} is not a subsystem; there are {', '.join(bodies)}")
+    chosen: dict[str, Any] = {name: body.solver if isinstance(body, BlackBox) else solvers.get(name, DEFAULT) if isinstance(solvers, Mapping) else solvers
+                              for name, body in bodies.items()}
+    steps = {name: substeps.get(name, DEFAULT_STEPS) if isinstance(substeps, Mapping) else substeps for name in bodies}
+    paper = all(isinstance(solver, str) and solver in ONE_STEP for solver in chosen.values())
+    mesh = Mesh.uniform(max(steps.values())) if paper and nodes is None else Mesh.lobatto(nodes or SMOOTH_POINTS)
+    known, found = [*ONE_STEP, "auto", *methods()], {}
+    for name, body in bodies.items():
+        solver = chosen[name]
+        if isinstance(solver, (str, Method)) and isinstance(body, Driven):
+            if isinstance(solver, str) and solver in ONE_STEP:
+                found[name] = OneStep(body, solver, steps[name], mesh)
+                continue
+            try:
+                resolve(solver, rtol)
+            except ValueError:
+                raise ValueError(f"solvers: {solver!r} for {name!r} is not known; choose one of {', '.join(known)}, an hn.Method, or a function") from None
+            equal = substeps.get(name) if isinstance(substeps, Mapping) else None
+            found[name] = Integrated(body, solver, equal, mesh, max(rtol, 1e-14), max(atol, 1e-15))
+        elif callable(solver):
+            found[name] = Called(name, solver, body, mesh)  # type: ignore[arg-type]
+        else:
+            raise ValueError(f"solvers: {solver!r} for {name!r}; give a name, an hn.Method or a function (t, q, v, force)")
+    return found, mesh

@@ -111,3 +111,23 @@ def accelerations(address, twin, t, states, tau, context, place, out):
             return status
         out[k] = F[size // 2: size]
     return OK
+
+
+@njit(cache=True, nogil=True)
+def sensitivities(address, twin, t, states, tau, context, place, out):
+    """∂v′/∂(q, v) at given points under given forces by differences, into ``out`` (points × n × 2n).  Returns the status."""
+    size = states.shape[1]
+    n = size // 2
+    F, there, moved = np.empty(size + 1), np.empty(size + 1), np.empty(size)
+    for k in range(t.size):
+        status = _rate(address, twin, t[k], states[k], tau[k], context, place, F)
+        for j in range(size):
+            moved[:] = states[k]
+            step = _DIFFERENCE * max(1.0, abs(moved[j]))
+            moved[j] += step
+            status = max(status, _rate(address, twin, t[k], moved, tau[k], context, place, there))
+            if status != OK:
+                return status
+            for i in range(n):
+                out[k, i, j] = (there[n + i] - F[n + i]) / step
+    return OK
