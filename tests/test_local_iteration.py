@@ -56,12 +56,12 @@ def tip(q, length):
 
 @pytest.fixture(scope="module")
 def four_bar():
-    """The four-bar linkage cut at its two moving joints; and its solution in one piece at t = 0.5."""
+    """The four-bar linkage cut at its two moving joints; and its solution in one piece at t = 0.3."""
     whole = hn.mechanisms.four_bar()
     cut = hn.CoupledSystem({"crank": bar(0.4, (0.0, 0.0)), "coupler": bar(0.9), "rocker": bar(0.7, (1.0, 0.0))},
                            lambda crank, coupler, rocker: np.concatenate([tip(coupler, -0.9) - tip(crank, 0.4), tip(coupler, 0.9) - tip(rocker, 0.7)]),
                            constraint_names=["B x", "B y", "C x", "C y"])
-    sol = hn.solve(whole.system, (0, 0.5), whole.q0, whole.v0, rtol=1e-13, atol=1e-13)
+    sol = hn.solve(whole.system, (0, 0.3), whole.q0, whole.v0, rtol=1e-13, atol=1e-13)
     return cut, whole.q0, whole.v0, sol.y[:, -1], sol.lam[2:6, -1]
 
 
@@ -80,7 +80,7 @@ def test_the_splitting_contracts_by_4_over_11(window):
     sol = run(model(), 2, window, update="y", rtol=0, atol=1e-8)
     ratios = [changes[3:, 0] / changes[2:-1, 0] for changes in sol.history.changes]
     assert np.all(np.abs(np.concatenate(ratios) - 0.37) < 0.01)
-    np.testing.assert_allclose(sol.history.contraction, 4 / 11, atol=0.01)
+    np.testing.assert_allclose(sol.history.contraction, 4 / 11, atol=0.02 * window + 0.002)
     assert sol.rho == pytest.approx({"x": 11 / 4, "y": 4 / 11})
 
 
@@ -136,32 +136,32 @@ def test_any_ratio_of_masses_converges_fast_in_a_nonlinear_system(ratio):
 # order and constraint
 
 
-def richardson(window, **options):
-    ends = [run(model(), 10, window / k, **options) for k in (1, 2, 4)]
+def richardson(until, window, **options):
+    ends = [run(model(), until, window / k, **options) for k in (1, 2, 4)]
     values = [(sol.q["x"][:, -1], sol.q["y"][:, -1], sol.lam[:, -1]) for sol in ends]
     return [np.linalg.norm(a - b) / np.linalg.norm(b - c) for a, b, c in zip(*values, strict=True)]
 
 
 def test_the_trapezoidal_rule_keeps_its_order():
-    np.testing.assert_allclose(richardson(0.5), 4.0, atol=0.1)
-    np.testing.assert_allclose(richardson(0.5, update="y", rtol=0, atol=1e-6, projection=False), 4.0, atol=0.1)
+    np.testing.assert_allclose(richardson(10, 0.5), 4.0, atol=0.1)
+    np.testing.assert_allclose(richardson(10, 0.5, update="y", rtol=0, atol=1e-6, projection=False), 4.0, atol=0.1)
 
 
 def test_heun_keeps_its_order():
-    np.testing.assert_allclose(richardson(0.5, solvers="rk2"), 4.0, atol=0.1)
+    np.testing.assert_allclose(richardson(10, 0.5, solvers="rk2"), 4.0, atol=0.1)
 
 
 def test_one_solver_of_order_one_makes_the_whole_of_order_one():
-    np.testing.assert_allclose(richardson(0.1, solvers={"x": "euler", "y": "trapezoidal"}), 2.0, atol=0.1)
+    np.testing.assert_allclose(richardson(4, 0.1, solvers={"x": "euler", "y": "trapezoidal"}), 2.0, atol=0.1)
 
 
 def test_without_iteration_the_order_is_one():
     """Table 2b: one lagged pass with the step Δt/M."""
-    np.testing.assert_allclose(richardson(0.02, substeps=1, update="y", iterations=1, projection=False), 2.0, atol=0.1)
+    np.testing.assert_allclose(richardson(4, 0.02, substeps=1, update="y", iterations=1, projection=False), 2.0, atol=0.1)
 
 
 def test_without_projection_the_constraint_is_met_to_the_tolerance():
-    drift = [run(model(), 10, 0.1, update="y", rtol=0, atol=atol, projection=False).drift[0] for atol in (1e-4, 1e-6, 1e-8)]
+    drift = [run(model(), 4, 0.2, update="y", rtol=0, atol=atol, projection=False).drift[0] for atol in (1e-4, 1e-6, 1e-8)]
     assert drift[0] > 10 * drift[1] > 100 * drift[2]
     assert drift[2] < 1e-6
     assert run(model(), 10, 0.1).drift[0] < 1e-11
@@ -184,7 +184,7 @@ def test_nonlinear_coupling_drifts_without_projection_and_not_with():
 
 def test_the_whole_of_a_cut_mechanism_is_the_mechanism(four_bar):
     cut, q0, v0, expected, lam = four_bar
-    whole = hn.solve(cut.whole(), (0, 0.5), q0, v0, rtol=1e-13, atol=1e-13)
+    whole = hn.solve(cut.whole(), (0, 0.3), q0, v0, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(whole.y[:, -1], expected, atol=1e-11)
     np.testing.assert_allclose(whole.lam[:4, -1], lam, atol=1e-9)
     assert whole.system.constraint_names[:5] == ["B x", "B y", "C x", "C y", "crank constraint[0]"]
@@ -193,26 +193,26 @@ def test_the_whole_of_a_cut_mechanism_is_the_mechanism(four_bar):
 @pytest.mark.parametrize(("solvers", "order"), [("trapezoidal", 2), ("rk2", 2), ({"crank": "trapezoidal", "coupler": "rk2", "rocker": "rk2"}, 2)])
 def test_a_four_bar_linkage_in_three_pieces_has_the_order_of_its_solvers(four_bar, solvers, order):
     cut, q0, v0, expected, lam = four_bar
-    found = [run(cut, 0.5, window, q0, v0, solvers=solvers) for window in (0.02, 0.01)]
+    found = [run(cut, 0.3, window, q0, v0, solvers=solvers) for window in (0.02, 0.01)]
     errors = [np.max(np.abs(end(sol) - expected)) for sol in found]
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.25)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)
     assert np.max(np.abs(found[1].lam[:, -1] - lam)) < 0.02 * np.max(np.abs(lam))
     assert max(found[1].drift) < 1e-14
 
 
 def test_a_four_bar_linkage_in_three_pieces_with_accurate_solvers(four_bar):
     cut, q0, v0, expected, lam = four_bar
-    sol = run(cut, 0.5, 0.01, q0, v0, solvers="dop853", nodes=8)
-    np.testing.assert_allclose(end(sol), expected, atol=1e-8)
-    np.testing.assert_allclose(sol.lam[:, -1], lam, atol=1e-6)
+    sol = run(cut, 0.3, 0.01, q0, v0, solvers="dop853", nodes=8)
+    np.testing.assert_allclose(end(sol), expected, atol=1e-11)
+    np.testing.assert_allclose(sol.lam[:, -1], lam, atol=1e-8)
 
 
 def test_solvers_steps_and_meshes_may_differ(four_bar):
     cut, q0, v0, expected, _ = four_bar
     fixed = hn.Method(hn.UnderlyingODE(), hn.RungeKutta("dopri5"))
-    mixed = run(cut, 0.5, 0.005, q0, v0, solvers={"crank": fixed, "coupler": "bdf", "rocker": "rk2"}, substeps={"crank": 2, "rocker": 40}, rtol=1e-8)
+    mixed = run(cut, 0.3, 0.005, q0, v0, solvers={"crank": fixed, "coupler": "bdf", "rocker": "rk2"}, substeps={"crank": 2, "rocker": 40}, rtol=1e-8)
     np.testing.assert_allclose(end(mixed), expected, atol=1e-4)
-    uneven = [run(cut, 0.5, window, q0, v0, substeps={"crank": 4, "coupler": 10, "rocker": 7}) for window in (0.02, 0.01)]
+    uneven = [run(cut, 0.3, window, q0, v0, substeps={"crank": 4, "coupler": 10, "rocker": 7}) for window in (0.02, 0.01)]
     assert np.max(np.abs(end(uneven[0]) - expected)) > 3 * np.max(np.abs(end(uneven[1]) - expected))
 
 
@@ -226,10 +226,10 @@ def test_threads_give_the_same_digits(four_bar):
 
 def test_windows_that_do_not_converge_are_halved(four_bar):
     cut, q0, v0, expected, _ = four_bar
-    sol = run(cut, 0.5, 0.25, q0, v0, update="schur", substeps=100)
+    sol = run(cut, 0.3, 0.3, q0, v0, update="schur", substeps=100)
     assert sol.history.rejected
-    assert np.min(sol.history.h) < 0.25
-    np.testing.assert_allclose(np.sum(sol.history.h), 0.5)
+    assert np.min(sol.history.h) < 0.3
+    np.testing.assert_allclose(np.sum(sol.history.h), 0.3)
     np.testing.assert_allclose(end(sol), expected, atol=1e-2)
 
 

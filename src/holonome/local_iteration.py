@@ -289,8 +289,7 @@ class _Run:
         if self.update == NEWTON:
             return self._newton(t, motion, lam, tau, coupling, residual)
         if not self.memory:
-            X = self.assembly.mobilities(t, motion.q, motion.v)
-            self.memory.append(inverse(total(self.assembly.schur(X, coupling))))
+            self.memory.append(inverse(total(self.assembly.schur(self.assembly.mobilities(t, motion.q, motion.v), coupling))))
         step = product(self.memory[0], residual)
         if self.update == ANDERSON:
             self.memory.append((lam, step))
@@ -302,9 +301,12 @@ class _Run:
 
         That is the update "schur" for this subsystem alone, repeated until nothing changes.
         """
-        sum_of_all, S = np.zeros_like(lam), self.assembly.schur(self.assembly.mobilities(t, motion.q, motion.v), coupling)
+        if not self.memory:
+            S = self.assembly.schur(self.assembly.mobilities(t, motion.q, motion.v), coupling)
+            self.memory.append({name: np.linalg.inv(S[name]) for name in self.weights})
+        sum_of_all = np.zeros_like(lam)
         for name, weight in self.weights.items():
-            part, S_inverse, own = self.coupled.parts[name], np.linalg.inv(S[name]), lam
+            part, S_inverse, own = self.coupled.parts[name], self.memory[0][name], lam
             others = product(coupling.D, motion.a) - product(coupling.D[:, :, part], motion.a[:, part]) + coupling.gamma
             for _ in range(self.method.max_iterations):
                 a = self._alone(name, t, -product(coupling.B[:, part], own)).a
