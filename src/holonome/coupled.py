@@ -298,15 +298,12 @@ class _Linear:
         return _Linear(self.D, self.B, self.d, (t, q.copy(), v.copy()))
 
     def at(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Coupling:
-        D = np.concatenate([_over(D_j, t) for D_j in self.D], axis=2)
-        B = np.concatenate([_over(B_j, t) for B_j in self.B], axis=1)
-        d = _over(self.d, t)
+        D, B, d = _over(self.D, t, 1), _over(self.B, t, 0), _over([self.d], t, 0)
         if not self.integrable or self.start is None:
             return Coupling(D, B, -d, np.zeros_like(d), np.zeros_like(d))
         t0, q0, v0 = self.start
         s = (t - t0)[:, None]
-        w = np.einsum("kmn,kn->km", D, v - v0) - d * s
-        return Coupling(D, B, -d, np.einsum("kmn,kn->km", D, q - q0 - v0 * s) - d * s**2 / 2, w)
+        return Coupling(D, B, -d, (q - q0 - s * v0) @ D[0].T - d * s**2 / 2, (v - v0) @ D[0].T - d * s)
 
 
 class _Applied:
@@ -324,8 +321,12 @@ def _at(value: Any, t: Any) -> Any:
     return value(t) if callable(value) else value
 
 
-def _over(value: Any, t: np.ndarray) -> np.ndarray:
-    return np.array([value(time) for time in t]) if callable(value) else np.broadcast_to(value, (t.size, *value.shape))
+def _over(parts: list[Any], t: np.ndarray, axis: int) -> np.ndarray:
+    """Matrices side by side, or one above the other, at each time."""
+    if any(callable(part) for part in parts):
+        return np.array([np.concatenate([_at(part, time) for part in parts], axis=axis) for time in t])
+    whole = np.concatenate(parts, axis=axis)
+    return np.broadcast_to(whole, (t.size, *whole.shape))
 
 
 def _matrix(argument: str, value: Any, shape: tuple[int, ...]) -> Any:

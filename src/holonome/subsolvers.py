@@ -121,6 +121,8 @@ class Driven:
         compiled = kernels(self.driven)
         self.address, self.twin, self.place = compiled.derivative, dense_derivative.address, place_of_force(self.driven)
         self.context, self.landing_context = compiled.context(self.driven), kernels(system).context(system)
+        self.varies = ca.depends_on(system.model.M, ca.vertcat(system.model.t, system.model.y)) or bool(system.foreign)
+        self.constant: np.ndarray | None = None
 
     def accelerations(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         out = np.empty((t.size, self.n))
@@ -136,6 +138,8 @@ class Driven:
     def mobility(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The answer of the accelerations to unit forces, (points × n × n): M⁻¹ where there are no constraints, else what these let through."""
         n, m = self.n, self.system.m
+        if self.constant is not None:
+            return np.broadcast_to(self.constant, (t.size, n, n))
         out = np.empty((t.size, n * n + m * n))
         done = over_points(self.system.kernel("inertia", _inertia).address, 0, self.landing_context, t, np.hstack([q, v]), out)
         if done < t.size:
@@ -143,7 +147,9 @@ class Driven:
         M, C = out[:, : n * n].reshape(t.size, n, n), out[:, n * n:].reshape(t.size, m, n)
         if not m:
             try:
-                return np.linalg.inv(M)
+                X = np.linalg.inv(M)
+                self.constant = None if self.varies else X[0]
+                return X
             except np.linalg.LinAlgError:
                 raise SingularSystem(f"subsystems[{self.name!r}]: its mass matrix is singular, so it cannot move on its own; cut the system elsewhere") from None
         C = C * (np.max(np.abs(M), axis=(1, 2), keepdims=True) / np.maximum(np.linalg.norm(C, axis=2, keepdims=True), 1e-300))
@@ -182,15 +188,15 @@ class OneStep:
         sub, n = self.subsystem, self.subsystem.n
         times = t if self.same else t[0] + (t[-1] - t[0]) * self.steps
         forces = np.ascontiguousarray(tau) if self.same else self.interpolation @ tau
-        states = np.empty((times.size, 2 * n))
+        states, a = np.empty((times.size, 2 * n)), np.empty((times.size, n))
         states[0] = y
-        with np.errstate(all="ignore"):
-            sub.check(march(self.kind, sub.address, sub.twin, times, forces, sub.context, sub.place, states), times, states)
-        if not np.all(np.isfinite(states)):
+        sub.check(march(self.kind, sub.address, sub.twin, times, forces, sub.context, sub.place, states, a), times, states)
+        if not np.isfinite(states).all():
             raise WindowFailed("the motion is not finite")
-        q, v = states[:, :n], states[:, n:]
-        if not self.same:
-            q, v = hermite(times, Motion(q, v, sub.accelerations(times, q, v, forces)), t)
+        motion = Motion(states[:, :n], states[:, n:], a)
+        if self.same:
+            return motion
+        q, v = hermite(times, motion, t)
         return Motion(q, v, sub.accelerations(t, q, v, tau))
 
 

@@ -78,15 +78,19 @@ def _trapezoidal_step(address, twin, t, h, y, F, tau, context, place, new, there
 
 
 @njit(cache=True, nogil=True)
-def march(kind, address, twin, t, tau, context, place, states):
-    """Fill ``states`` (points × 2n) from its first row; ``t`` and ``tau`` (points × n) belong to the points.  Returns the status."""
+def march(kind, address, twin, t, tau, context, place, states, a):
+    """Fill ``states`` (points × 2n) from its first row, and the accelerations ``a``; ``t`` and ``tau`` (points × n) belong to the points.  Returns the status."""
     size = states.shape[1]
     F, there = np.empty(size + 1), np.empty(size + 1)
-    for k in range(t.size - 1):
-        y, new, h = states[k], states[k + 1], t[k + 1] - t[k]
+    for k in range(t.size):
+        y = states[k]
         status = _rate(address, twin, t[k], y, tau[k], context, place, F)
         if status != OK:
             return status
+        a[k] = F[size // 2: size]
+        if k == t.size - 1:
+            break
+        new, h = states[k + 1], t[k + 1] - t[k]
         for i in range(size):
             new[i] = y[i] + h * F[i]
         if kind == HEUN:
