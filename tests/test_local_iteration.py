@@ -311,8 +311,9 @@ def test_two_black_boxes_with_a_nonlinear_joint():
         return hn.BlackBox(solver, names=["x", "y"])
 
     boxes = hn.CoupledSystem({name: program(system) for name, system in systems.items()}, lambda upper, lower: (lower - upper) @ (lower - upper) - 1)
-    sol = run(boxes, 0.1, 0.05, [1, 0, 2, 0], rtol=1e-7)
-    whole = hn.solve(double_pendulum(1.0, 2.0).whole(), (0, 0.1), [1, 0, 2, 0], rtol=1e-10, atol=1e-12)
+    sol = run(boxes, 0.2, 0.05, [1, 0, 2, 0], rtol=1e-7)
+    assert np.max(sol.history.iterations) <= 12
+    whole = hn.solve(double_pendulum(1.0, 2.0).whole(), (0, 0.2), [1, 0, 2, 0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(end(sol), whole.y[:, -1], atol=1e-5)
     with pytest.raises(hn.ModelError, match="black box"):
         boxes.whole()
@@ -370,10 +371,15 @@ def test_errors_of_the_method_name_the_argument(options, error):
 
 
 @pytest.mark.parametrize(("build", "error"), [
-    (lambda s: hn.CoupledSystem({"a": s}, lambda a: a[0]), "at least two"), (lambda s: hn.CoupledSystem({"a": s, "p": s}, lambda a: a[0]), "'p' cannot be"),
-    (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda a, c: a[0]), "coupling: its argument 'c' is not known; .* a, b, t, p"), (lambda s: hn.CoupledSystem({"a": s, "b": s}, 3), "coupling: 3 is not callable"),
-    (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda t: t), "none of its arguments is a subsystem"), (lambda s: hn.CoupledSystem.linear(A, None, C[:1], D, R), "C: 1 entries, but A has 2"),
-    (lambda s: hn.CoupledSystem.linear(A, None, C, [[0, 1, 2], [1, 0]], R), r"D\[0\]: shape"), (lambda s: hn.BlackBox(lambda t, q, v, force: (q, v)), "n: the number of coordinates"),
+    (lambda s: hn.CoupledSystem({"a": s}, lambda a: a[0]), "at least two"),
+    (lambda s: hn.CoupledSystem({"a": s, "p": s}, lambda a: a[0]), "'p' cannot be"),
+    (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda a, c: a[0]), "coupling: its argument 'c' is not known; .* a, b, t, p"),
+    (lambda s: hn.CoupledSystem({"a": s, "b": s}, 3), "coupling: 3 is not callable"),
+    (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda t: t), "none of its arguments is a subsystem"),
+    (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda a, b: np.eye(2)), "coupling: has shape"),
+    (lambda s: hn.CoupledSystem.linear(A, None, C[:1], D, R), "C: 1 entries, but A has 2"),
+    (lambda s: hn.CoupledSystem.linear(A, None, C, [[0, 1, 2], [1, 0]], R), r"D\[0\]: shape"),
+    (lambda s: hn.BlackBox(lambda t, q, v, force: (q, v)), "n: the number of coordinates"),
 ])
 def test_errors_of_a_coupled_system_name_the_argument(build, error):
     with pytest.raises(hn.ModelError, match=error):
@@ -387,7 +393,7 @@ def test_errors_of_a_run_name_the_argument():
             hn.solve_coupled(model(), *arguments, method=method)
     with pytest.raises(TypeError, match="method"):
         hn.solve_coupled(model(), (0, 1), REST, method="newton")
-    with pytest.raises(TypeError, match="use hn.solve"):
+    with pytest.raises(TypeError, match=r"use hn\.solve"):
         hn.solve_coupled(hn.System(1.0, [0.0]), (0, 1), REST, method=method)
-    with pytest.raises(TypeError, match="use hn.solve_coupled"):
+    with pytest.raises(TypeError, match=r"use hn\.solve_coupled"):
         hn.solve(model(), (0, 1), REST)

@@ -59,7 +59,7 @@ class WindowSolver(Protocol):
 class BlackBox:
     """A subsystem that hides its equations behind a :class:`WindowSolver`.
 
-    Its mobility, the answer of the acceleration to a unit force, is measured by a few trial calls at the beginning of a run.
+    Its mobility, the answer of the acceleration to a unit force, is measured by a few trial calls at the beginning of a run, and again where the iteration becomes slow.
 
     Parameters
     ----------

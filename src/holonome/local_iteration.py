@@ -48,7 +48,9 @@ from holonome.warmup import announce_first_use
 
 NAME = "local-iteration"
 NEWTON, SCHUR, ANDERSON, IMPOSED = "newton", "schur", "anderson", "imposed"
-_DEPTH, _HALVINGS, _ROUNDING = 6, 12, 1e-14
+_DEPTH, _HALVINGS, _ROUNDING = 4, 12, 1e-14
+_SLOW = 5
+"""Iterations after which black boxes are measured anew."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class LocalIteration:
         is a function ``(t, q, v, force) -> q, v``; by name where they differ.
     update : str, dict or None
         How λ is improved.  "newton": by Newton's method for the whole window.  "schur": by (Σ S_j)⁻¹ times the residual, point by point, the limit of that for short windows;
-        cheaper, but more iterations.  "anderson": the same, accelerated, for subsystems that hide their equations.  The name of a subsystem: the constraint is imposed on it, the
-        splittings (3)–(4) and (55)–(56).  A dict of weights with sum one: a linear combination of these.  None: "newton", or "anderson" if there are black boxes.
+        cheaper, but more iterations.  "anderson": as "newton" with Anderson's acceleration, for subsystems that hide their equations.  The name of a subsystem: the constraint is
+        imposed on it, the splittings (3)–(4) and (55)–(56).  A dict of weights with sum one: a linear combination of these.  None: "newton", or "anderson" with black boxes.
     nodes : int, optional
         Let coupling forces be one polynomial in each window, given at this many points.  By default they are linear between the sub-steps if all solvers are of the paper's
         kind, as there, and a polynomial given at 6 points otherwise.
@@ -191,16 +193,18 @@ class _Run:
     def to_the_end(self, wanted: np.ndarray | None) -> CoupledSolution:
         """Window after window; those that do not converge are halved."""
         way, longest = math.copysign(1.0, self.t1 - self.t0), self.method.window
-        t, h, status, message = self.t0, longest, 0, "the end was reached"
+        t, h, slow, status, message = self.t0, longest, False, 0, "the end was reached"
         points = [(t, self.q, self.v, self.lam)] if wanted is None or t in wanted else []
         while t != self.t1:
             end = self.t1 if h >= abs(self.t1 - t) * (1 - 1e-10) else t + way * h
             times = t + (end - t) * self.mesh.points
             times[-1] = end
+            if slow:
+                self.assembly.measure(t, self.q, self.v, end - t)
             try:
                 motion, lam, changes = self._window(times)
             except (WindowFailed, ModelError, np.linalg.LinAlgError) as failure:
-                h = abs(end - t) / 2
+                h, slow = abs(end - t) / 2, True
                 self.rejected.append((t, 2 * h, str(failure)))
                 if Interruption.requested or h < longest / 2**_HALVINGS:
                     status, message = -1, f"stopped at t = {t:.6g}, in a window of {2 * h:.2g}: {failure}"
@@ -208,6 +212,7 @@ class _Run:
                 continue
             self.accepted.append((t, end - t, len(changes), _contraction(changes[:, -1])))
             self.changes.append(changes)
+            slow = len(changes) > _SLOW
             if wanted is not None:
                 points += self._between(times, motion, lam, wanted[(way * wanted > way * t) & (way * wanted <= way * end)])
             t, h = end, min(longest, 2 * h)
@@ -286,15 +291,15 @@ class _Run:
         if self.weights:
             return self._imposed(t, motion, lam, coupling), coupling.B
         residual = product(coupling.D, motion.a) + coupling.gamma
-        if self.update == NEWTON:
-            return self._newton(t, motion, lam, tau, coupling, residual)
-        if not self.memory:
-            self.memory.append(inverse(total(self.assembly.schur(self.assembly.mobilities(t, motion.q, motion.v), coupling))))
-        step = product(self.memory[0], residual)
+        if self.update == SCHUR:
+            if not self.memory:
+                self.memory.append(inverse(total(self.assembly.schur(self.assembly.mobilities(t, motion.q, motion.v), coupling))))
+            return lam + product(self.memory[0], residual), coupling.B
+        step, B = self._newton(t, motion, lam, tau, coupling, residual)
         if self.update == ANDERSON:
-            self.memory.append((lam, step))
-            step = _accelerated(self.memory[1:][-_DEPTH:])
-        return lam + step, coupling.B
+            self.memory = [*self.memory[1 - _DEPTH:], (lam, step)]
+            step = _accelerated(self.memory)
+        return lam + step, B
 
     def _imposed(self, t: np.ndarray, motion: Motion, lam: np.ndarray, coupling: Coupling) -> np.ndarray:
         """Σ_j w_j λ_j with λ_j from imposing the constraint on subsystem j while the others keep their accelerations: (3), (55).
@@ -318,7 +323,7 @@ class _Run:
         return sum_of_all
 
     def _newton(self, t: np.ndarray, motion: Motion, lam: np.ndarray, tau: np.ndarray, coupling: Coupling, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Newton's method for λ in the whole window.  With δv = ∫δa, δq = ∫δv and the mobilities X, the linearised equations are
+        """The step of Newton's method for λ in the whole window, and B after it.  With δv = ∫δa, δq = ∫δv and the mobilities X, the linearised equations are
 
             δa = (∂a/∂q − X ∂(Bλ)/∂q) δq + ∂a/∂v δv − X B δλ − X (B λ + τ),     D δa + ∂(D a + γ)/∂q δq + ∂γ/∂v δv = −(D a + γ),
 
@@ -345,7 +350,7 @@ class _Run:
             q = dq[before] + h[k] / 2 * (dv[before] + v)
             step[k] = solution[k] @ (right[k] + along_q[k] @ q + along_v[k] @ v)
             dq[k], dv[k] = q + h[k] ** 2 / 4 * step[k, :n], v + h[k] / 2 * step[k, :n]
-        return lam + step[:, n:] / size, self.coupled.at(t, motion.q + dq, motion.v + dv).B
+        return step[:, n:] / size, self.coupled.at(t, motion.q + dq, motion.v + dv).B
 
 
 def _accelerated(memory: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
