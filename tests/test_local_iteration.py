@@ -1,5 +1,7 @@
 """Local iteration: the convergence law of Wang, Hou & Modnak, the order of the sub-solvers, and mechanisms cut at their joints against their solution in one piece."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -231,6 +233,45 @@ def test_windows_that_do_not_converge_are_halved(four_bar):
     assert np.min(sol.history.h) < 0.3
     np.testing.assert_allclose(np.sum(sol.history.h), 0.3)
     np.testing.assert_allclose(end(sol), expected, atol=1e-2)
+
+
+def test_forces_that_cannot_follow_a_stiff_subsystem_are_noticed():
+    """Six points in a window of 0.1 do not resolve a relaxation in 1e-3; the windows are halved until the pieces hold together."""
+    def spring(q, v):
+        pull = 1e6 * (q[0] - q[1]) + 1e3 * (v[0] - v[1])
+        return np.array([-pull, pull])
+
+    stiff = hn.CoupledSystem({"pair": hn.System([1.0, 1.0], spring), "mass": hn.System(3.0, lambda q: -q, n=1)}, lambda pair, mass: pair[1] - mass[0])
+    sol = run(stiff, 0.5, 0.1, [1, 1, 1], solvers={"pair": "bdf", "mass": "dopri5"}, rtol=1e-7)
+    assert "do not hold the" in sol.history.rejected[0][2]
+    assert sol.q["mass"][0, -1] == pytest.approx(np.cos(0.5 / np.sqrt(5)), abs=1e-3)
+    plain = run(stiff, 0.5, 0.1, [1, 1, 1])
+    assert not plain.history.rejected
+    assert plain.q["mass"][0, -1] == pytest.approx(np.cos(0.5 / np.sqrt(5)), abs=1e-5)
+
+
+def test_a_coupling_that_cannot_be_traced_works_to_the_accuracy_of_its_differences():
+    pair = {"x": hn.System(1.0, lambda q: -q, n=1), "y": hn.System(2.0, [1.0])}
+    foreign = hn.CoupledSystem(pair, lambda x, y: [float(x[0]) - float(y[0]) - 0.1 * np.sin(3 * float(y[0]))])
+    traced = hn.CoupledSystem(pair, lambda x, y: x[0] - y[0] - 0.1 * np.sin(3 * y[0]))
+    np.testing.assert_allclose(end(run(foreign, 1, 0.1, [0, 0])), end(run(traced, 1, 0.1, [0, 0])), atol=1e-9)
+
+
+def test_a_rolling_disc_tows_a_mass():
+    """Velocity constraints inside a subsystem."""
+    disc = hn.System([2.0, 2.0, 0.1, 0.2], [0, 0, 0, 0.3], velocity_constraint=lambda q, v: v[:2] - 0.4 * v[3] * np.array([np.cos(q[2]), np.sin(q[2])]), n=4)
+    tow = hn.CoupledSystem({"disc": disc, "mass": hn.System([1.0, 1.0], [0.0, 0.0])}, lambda disc, mass: (disc[:2] - mass) @ (disc[:2] - mass) - 1)
+    q0, v0 = [0, 0, 0, 0, -1, 0], [0, 0, 1, 0, 0, 0]
+    whole = hn.solve(tow.whole(), (0, 2), q0, v0, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(end(run(tow, 2, 0.1, q0, v0, solvers="dop853")), whole.y[:, -1], atol=1e-9)
+
+
+def test_coupled_systems_and_results_can_be_pickled():
+    pendulum = double_pendulum(1.0, 1.0)
+    sol = run(pendulum, 0.1, 0.05, [1, 0, 2, 0])
+    again = run(pickle.loads(pickle.dumps(pendulum)), 0.1, 0.05, [1, 0, 2, 0])
+    assert np.array_equal(sol.states, again.states)
+    assert pickle.loads(pickle.dumps(sol)).drift == sol.drift
 
 
 def test_redundant_rows_of_the_coupling_do_no_harm(four_bar):

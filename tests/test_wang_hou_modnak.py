@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from holonome.papers.experiment import published
 
 from holonome.papers import wang_hou_modnak_2011 as paper
+from holonome.papers.experiment import published
 
 
 @pytest.fixture(scope="module")

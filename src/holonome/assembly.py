@@ -135,6 +135,12 @@ def scale(S: np.ndarray) -> np.ndarray:
     return np.where(size > 0.0, size, 1.0)
 
 
+def independent(S: np.ndarray) -> bool:
+    """Whether the constraint rows are independent, from Σ_j S_j at one point."""
+    size = scale(S)
+    return bool(np.linalg.matrix_rank(S / np.outer(size, size), tol=1e-10) == len(S))
+
+
 def inverse(S: np.ndarray) -> np.ndarray:
     """S⁻¹ at each point; where rows depend on each other, the inverse that leads to small λ."""
     size = scale(S)

@@ -253,20 +253,18 @@ class _Geometric:
             raise ModelError(f"coupling: its argument {unknown[0]!r} is not known; arguments go by name and may be any of {', '.join(coupled.parts)}, t, p")
         if not any(name in coupled.parts for name in wanted):
             raise ModelError(f"coupling: none of its arguments is a subsystem; there are {', '.join(coupled.parts)}")
-        self.n, self.function, self.parameters = coupled.n, _by_part(function, {name: coupled.parts.get(name) for name in wanted}), parameters
+        self.n, by_part = coupled.n, _by_part(function, {name: coupled.parts.get(name) for name in wanted})
         try:
-            self.joint = System(1.0, np.zeros(self.n), self.function, n=self.n, parameters=parameters, constraint_names=constraint_names, name="coupling")
+            self.joint = System(1.0, np.zeros(self.n), by_part, n=self.n, parameters=parameters, constraint_names=constraint_names, name="coupling")
         except ModelError as error:
             raise ModelError(f"coupling: {str(error).removeprefix('constraint').lstrip(': ')}") from error
         if constraint_names is None:
             self.joint.constraint_names = [f"coupling[{i}]" for i in range(self.joint.m)]
-        self.address = self.joint.kernel("coupling", _coupling_rows).address
-        self.context = kernels(self.joint).context(self.joint)
 
     def at(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Coupling:
         n, m = self.n, self.joint.m
         out = np.empty((t.size, m * n + 3 * m))
-        done = over_points(self.address, 0, self.context, t, np.hstack([q, v]), out)
+        done = over_points(self.joint.kernel("coupling", _coupling_rows).address, 0, self.joint.context(), t, np.hstack([q, v]), out)
         if done < t.size:
             raise ModelError(what_failed(self.joint, float(t[done]), q[done], v[done]).replace("constraint", "coupling", 1))
         D = out[:, : m * n].reshape(t.size, m, n)

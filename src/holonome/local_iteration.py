@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from holonome.assembly import Assembly, inverse, product, rate, scale, total
+from holonome.assembly import Assembly, independent, inverse, product, rate, scale, total
 from holonome.coupled import BlackBox, CoupledSystem, Coupling
 from holonome.coupled_result import CoupledSolution, IterationHistory
 from holonome.errors import ModelError
@@ -48,7 +48,8 @@ from holonome.warmup import announce_first_use
 
 NAME = "local-iteration"
 NEWTON, SCHUR, ANDERSON, IMPOSED = "newton", "schur", "anderson", "imposed"
-_DEPTH, _HALVINGS, _ROUNDING = 4, 12, 1e-14
+_DEPTH, _HALVINGS, _ROUNDING, _NOISE = 4, 8, 1e-14, 1e-6
+_LARGEST_CORRECTION = 0.1
 _SLOW = 5
 """Iterations after which black boxes are measured anew."""
 
@@ -183,7 +184,7 @@ class _Run:
         self.q, self.v = self.assembly.consistent(t0, q0, v0, repair)
         self.coupled = self.assembly.coupled = coupled.begin(t0, self.q, self.v)
         self.a, self.lam, S = self.assembly.first(t0, self.q, self.v)
-        self.rho = {name: rate({name: 1.0}, S) for name in S}
+        self.rho, self.independent = {name: rate({name: 1.0}, S) for name in S}, independent(total(S))
         if self.weights:
             _refuse_divergence(self.weights, rate(self.weights, S), self.rho, method.check)
         self.accepted: list[tuple[float, float, int, float]] = []
@@ -203,6 +204,7 @@ class _Run:
                 self.assembly.measure(t, self.q, self.v, end - t)
             try:
                 motion, lam, changes = self._window(times)
+                q, v = self._landed(end, motion)
             except (WindowFailed, ModelError, np.linalg.LinAlgError) as failure:
                 h, slow = abs(end - t) / 2, True
                 self.rejected.append((t, 2 * h, str(failure)))
@@ -215,10 +217,8 @@ class _Run:
             slow = len(changes) > _SLOW
             if wanted is not None:
                 points += self._between(times, motion, lam, wanted[(way * wanted > way * t) & (way * wanted <= way * end)])
-            t, h = end, min(longest, 2 * h)
-            self.q, self.v, self.a, self.lam = motion.q[-1], motion.v[-1], motion.a[-1], lam[-1]
-            if self.method.projection:
-                self.q, self.v = self.assembly.projected(t, self.q, self.v)
+            t, h = end, min(longest, 2 * h) if len(changes) <= self.method.max_iterations / 2 else h
+            self.q, self.v, self.a, self.lam = q, v, motion.a[-1], lam[-1]
             if wanted is None:
                 points.append((t, self.q, self.v, self.lam))
             if Interruption.requested and t != self.t1:
@@ -229,6 +229,17 @@ class _Run:
         sizes = (1, self.coupled.n, self.coupled.n, self.coupled.m)
         times, q, v, lams = (np.array([point[i] for point in points]).reshape(len(points), size) for i, size in enumerate(sizes))
         return CoupledSolution(self.coupled, NAME, times[:, 0], np.hstack([q, v]), lams.T, self.rho, status, message, history)
+
+    def _landed(self, t: float, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
+        """The end of a window, projected.  A correction that is not small beside the motion says that the coupling forces cannot follow what happens in the window."""
+        if not self.method.projection:
+            return motion.q[-1], motion.v[-1]
+        q, v = self.assembly.projected(t, motion.q[-1], motion.v[-1])
+        pairs = (("positions", motion.q[-1], motion.q, q), ("velocities", motion.v[-1], motion.v, v)) if self.method.iterations is None else ()
+        for what, end, all_points, landed in pairs:
+            if _largest(landed - end) > _LARGEST_CORRECTION * _largest(all_points - all_points[0]) + _NOISE * _largest(end):
+                raise WindowFailed(f"the coupling forces do not hold the {what} together between the points where they are given")
+        return q, v
 
     def _between(self, t: np.ndarray, motion: Motion, lam: np.ndarray, wanted: np.ndarray) -> list[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
         """Points inside a window."""
@@ -257,7 +268,7 @@ class _Run:
             changes.append([*[_largest(moved.q[:, part] - motion.q[:, part]) for part in parts], _largest(improved - lam)])       # (6), (7), (9)
             motion, lam = moved, improved
             if method.iterations is None:
-                if i > 0 and self._converged(changes[-1], motion, lam):                                    # (10)
+                if i > 0 and self._converged(changes, motion, lam):                                    # (10)
                     return motion, lam, np.array(changes)
                 _refuse_growth(changes)
             coupling = self.coupled.at(t, motion.q, motion.v)
@@ -265,9 +276,14 @@ class _Run:
             raise WindowFailed(f"no convergence in {method.max_iterations} iterations, contraction {_contraction(np.array(changes)[:, -1]):.2g}")
         return motion, lam, np.array(changes)
 
-    def _converged(self, change: list[float], motion: Motion, lam: np.ndarray) -> bool:
+    def _converged(self, changes: list[list[float]], motion: Motion, lam: np.ndarray) -> bool:
+        """Changes below the tolerance, or small ones that do not fall any more: what the functions of the user, or differences of them, are accurate to."""
         sizes = [*[_largest(motion.q[:, part]) for part in self.coupled.parts.values()], _largest(lam)]
-        return all(c <= self.method.atol + self.method.rtol * size for c, size in zip(change, sizes, strict=True))
+        if all(change <= self.method.atol + self.method.rtol * size for change, size in zip(changes[-1], sizes, strict=True)):
+            return True
+        last = [change[-1] for change in changes[-5:]]
+        small = all(change <= _NOISE * size for change, size in zip(changes[-1], sizes, strict=True))
+        return small and len(last) == 5 and min(last[2:]) > 0.5 * min(last[:2])
 
     def _solved(self, t: np.ndarray, tau: np.ndarray) -> Motion:
         """All subsystems under the coupling forces τ."""
@@ -340,7 +356,7 @@ class _Run:
         rows, columns = 1 / size[:, :, None], 1 / size[:, None, :]
         level_q, level_v = rows * level_q, rows * level_v
         matrix = np.block([[np.eye(n) - quarter * a_q - half * a_v, X @ coupling.B * columns], [rows * coupling.D + quarter * level_q + half * level_v, np.zeros((points, m, m))]])
-        solution = np.linalg.pinv(matrix, rcond=1e-12)
+        solution = np.linalg.inv(matrix) if self.independent else np.linalg.pinv(matrix, rcond=1e-12)
         right = np.hstack([-product(X, product(coupling.B, lam) + tau), -residual / size])
         along_q, along_v = np.concatenate([a_q, -level_q], axis=1), np.concatenate([a_v, -level_v], axis=1)
         dq, dv, step = np.zeros((points, n)), np.zeros((points, n)), np.zeros((points, n + m))

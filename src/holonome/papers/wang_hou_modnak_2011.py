@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from holonome.papers.experiment import DIFFERS, NOT_PUBLISHED, REPRODUCED, Claim, Curve, Figure, Panel, Paper, Progress, Row, Table, published
 
 import holonome as hn
+from holonome.papers.experiment import DIFFERS, NOT_PUBLISHED, REPRODUCED, Claim, Curve, Figure, Panel, Paper, Progress, Row, Table, published
 from holonome.plot import COLOURS
 
 PAPER = Paper("wang-hou-modnak", "Wang, Hou & Modnak 2011", "J. Wang, G. Hou and C. Modnak, An iterative method for constrained dynamic problems – a case study, 2011")
