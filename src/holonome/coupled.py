@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -407,8 +408,8 @@ def driven(system: System, degree: int) -> System:
         b, b_next = coefficients[:, k] + 2 * s * b - b_next, b
     force = coefficients[:, 0] + s * b - b_next
     p = ca.vertcat(model.p[:own], extra, model.p[own:])
-    kept = {name: getattr(model, name) for name in ("t", "q", "v", "M", "g", "h", "V", "given")}
-    other.model = Model(**kept, p=p, f=model.f + force, suppliers=tuple(offset + added for offset in model.suppliers))
+    elastic = None if model.elastic is None else replace(model.elastic, rest=model.elastic.rest + force)
+    other.model = replace(model, p=p, f=model.f + force, elastic=elastic, suppliers=tuple(offset + added for offset in model.suppliers))
     other.symbols = dict(system.symbols, p=p[: own + added])
     other.context_size = system.context_size + added
     other._foreign = {offset + added: foreign for offset, foreign in system._foreign.items()}
