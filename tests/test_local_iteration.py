@@ -420,6 +420,7 @@ def test_errors_of_the_method_name_the_argument(options, error):
     (lambda s: hn.CoupledSystem({"a": s, "b": s}, lambda a, b: np.eye(2)), "coupling: has shape"),
     (lambda s: hn.CoupledSystem.linear(A, None, C[:1], D, R), "C: 1 entries, but A has 2"),
     (lambda s: hn.CoupledSystem.linear(A, None, C, [[0, 1, 2], [1, 0]], R), r"D\[0\]: shape"),
+    (lambda s: hn.CoupledSystem({"a": s, "b": hn.System(1.0, lambda s: s, states={"s": 1.0}, rate=lambda s: -s)}, lambda a, b: a[0] - b[0]), "states, unknowns"),
     (lambda s: hn.BlackBox(lambda t, q, v, force: (q, v)), "n: the number of coordinates"),
 ])
 def test_errors_of_a_coupled_system_name_the_argument(build, error):

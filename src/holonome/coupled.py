@@ -209,6 +209,9 @@ class CoupledSystem:
         for key, subsystem in subsystems.items():
             if not isinstance(subsystem, (System, BlackBox)):
                 raise TypeError(f"subsystems[{key!r}]: {subsystem!r} is neither an hn.System nor an hn.BlackBox")
+            if isinstance(subsystem, System) and (subsystem.states or subsystem.unknowns or subsystem.model.lam.numel() or subsystem.model.I.numel()):
+                raise ModelError(f"subsystems[{key!r}]: states, unknowns, invariants and forces that depend on lam cannot be part of a coupled system yet; "
+                                 "wrap it in an hn.BlackBox, or solve the whole with hn.solve")
             if not str(key).isidentifier() or key in ("t", "p"):
                 raise ModelError(f"subsystems: {key!r} cannot be the name of an argument of the coupling; choose another")
         self.name, self.subsystems = str(name), dict(subsystems)
@@ -383,7 +386,8 @@ def _joined(coupled: CoupledSystem) -> System:
         joined["velocity_constraint"] = ca.vertcat(*parts["velocity_constraint"])
     if all(value.numel() for value in parts["potential"]):
         joined["potential"] = ca.sum1(ca.vertcat(*parts["potential"]))
-    inputs = [t, q, v, ca.SX.sym("p", 0)]
+    multipliers = joined["constraint"].numel() + len(rows["velocity_constraint"])
+    inputs = [t, q, v, *(ca.SX.sym(name, size) for name, size in (("p", 0), ("s", 0), ("w", 0), ("lam", multipliers)))]
     functions: dict[str, Any] = {role: Expression(role, ca.Function(role, inputs, [ca.densify(value)]).serialize(), coupled.n) for role, value in joined.items()}
     return System(functions.pop("mass"), functions.pop("force"), functions.pop("constraint"), **functions, names=names,
                   constraint_names=rows["constraint"] + rows["velocity_constraint"], name=coupled.name)
