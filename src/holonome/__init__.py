@@ -1,6 +1,8 @@
 """holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions."""
 
 from holonome import bushing, mechanisms, papers
+from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
+from holonome.coupled_result import CoupledSolution
 from holonome.elastic import Elastic
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
@@ -16,15 +18,16 @@ from holonome.initial import Start, consistent
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interop.sympy import from_sympy
+from holonome.local_iteration import LocalIteration, solve_coupled
 from holonome.method import Method, methods
 from holonome.result import History, Solution
 from holonome.solve import solve
-from holonome.system import System
+from holonome.system import ODE, System
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "Baumgarte", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit", "Elastic", "Event", "History", "HolonomeError", "InconsistentStart",
-    "Index1", "Index2", "Index3", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "bushing", "consistent",
-    "from_sympy", "mechanisms", "methods", "papers", "solve",
+    "BDF", "GGL", "ODE", "Baumgarte", "BlackBox", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit", "CoupledSolution", "CoupledSystem", "Elastic",
+    "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution",
+    "Start", "System", "UnderlyingODE", "WindowSolver", "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_coupled",
 ]

@@ -60,6 +60,8 @@ class UserFunction:
         return names
 
     def _allowed(self) -> tuple[str, ...]:
+        if self.n == 0:
+            return "t", "x", "p"
         names = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
         return names + tuple(name for name in FURTHER.get(self.kind, ("s", "w")) if name in self.further)
 
@@ -90,7 +92,7 @@ class UserFunction:
 
     def _call(self, point: Mapping[str, Any], parameters: Parameters) -> Any:
         given = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in {**self.further, **point}.items()}
-        given["p"] = parameters.namespace(parameters.flat)
+        given["p"], given["x"] = parameters.namespace(parameters.flat), given.get("s")
         with np.errstate(all="ignore"):
             return self.function(**{name: given[name] for name in self.arguments})
 
@@ -122,6 +124,8 @@ class UserFunction:
             return self.function.of(symbols)
         arguments = {"t": traced(symbols["t"], ()), "q": traced(symbols["q"], (self.n,)), "v": traced(symbols["v"], (self.n,)),
                      "p": self.parameters.namespace(symbols["p"])} | {name: traced(symbols[name], (symbols[name].numel(),)) for name in self.further if name in symbols}
+        if self.n == 0:
+            arguments["x"] = arguments["s"]
         try:
             flat, shape = trace(self.function, {name: arguments[name] for name in self.arguments})
         except Untraceable as reason:

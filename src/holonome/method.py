@@ -26,7 +26,8 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateProjection`,
+        :class:`CoordinateSplit`, :class:`Compliant`.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
 

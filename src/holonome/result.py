@@ -123,6 +123,11 @@ class Solution:
         return self.states[:, self.system.dim + self.system.n: 2 * self.system.dim].T
 
     @property
+    def x(self) -> np.ndarray:
+        """Components of the solution of an :class:`holonome.ODE`, (n, points)."""
+        return self.s
+
+    @property
     def y(self) -> np.ndarray:
         """Positions and velocities together, (2n, points)."""
         return np.concatenate([self.q, self.v]) if self.system.states else self.states[:, : 2 * self.system.n].T
@@ -135,8 +140,16 @@ class Solution:
     @cached_property
     def invariant(self) -> np.ndarray:
         """Values of the invariants, (invariants, points)."""
-        count = self.system.model.I.numel()
-        return self._over(self._kernels.invariants, 3 * count)[:count]
+        return self._invariants_and_rates[: self.system.model.I.numel()]
+
+    @cached_property
+    def _invariants_and_rates(self) -> np.ndarray:
+        return self._over(self._kernels.invariants, 3 * self.system.model.I.numel())
+
+    def false_invariants(self) -> list[int]:
+        """Entries of ``invariant`` that change along the motion somewhere, when nothing holds them."""
+        _, rate, terms = np.split(self._invariants_and_rates, 3) if self.system.model.I.numel() else np.zeros((3, 0, 1))
+        return [i for i in range(len(rate)) if np.any(np.abs(rate[i]) > 1e-5 * np.maximum(terms[i], 1e-6 * np.max(terms[i], initial=0.0)))]
 
     @property
     def q_events(self) -> list[np.ndarray] | None:
@@ -205,13 +218,15 @@ class Solution:
         system = self.system
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
         lines = [f"{'success' if self.success else 'FAILED'}: {self.message}",
-                 f"  {system.name}: {count(system.n, 'coordinate')}, {count(system.m, 'constraint')}; {span}, {count(self.t.size, 'point')}",
+                 f"  {system.name}: {system.sizes_in_words}; {span}, {count(self.t.size, 'point')}",
                  f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} rejected), "
                  f"{count(self.nfev, 'evaluation')}"]
         if self.njev:
             lines.append(f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, {self.newton_failures} of Newton's method")
         if system.m and self.t.size:
             lines.append(f"  constraints hold to {self.drift_in_words}")
+        if system.model.I.numel() and self.t.size:
+            lines.append(f"  invariants change by at most {np.max(np.abs(self.invariant - self.invariant[:, :1])):.1e}")
         if self.energy is not None and self.t.size:
             change = float(np.max(np.abs(self.energy - self.energy[0])))
             lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")

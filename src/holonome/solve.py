@@ -28,7 +28,7 @@ from holonome.relay import Relay
 from holonome.result import Solution
 from holonome.running import Run
 from holonome.stepping import UNTESTED, Explicit, Implicit
-from holonome.system import System
+from holonome.system import ODE, System
 from holonome.warmup import announce_first_use
 
 _SMALLEST_RTOL = 1e-14
@@ -99,7 +99,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     """
     announce_first_use()
     if not isinstance(system, System):
-        raise TypeError(f"system: {system!r} is not an hn.System" + ("; give mechanism.system" if hasattr(system, "system") else ""))
+        remedy = "; give mechanism.system" if hasattr(system, "system") else "; use hn.solve_coupled" if hasattr(system, "subsystems") else ""
+        raise TypeError(f"system: {system!r} is not an hn.System{remedy}")
     if parameters:
         if not isinstance(parameters, Mapping):
             raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")
@@ -110,11 +111,13 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if system.states:
         atol = _with_states(atol, system.n, len(system.states))
     name, chosen = resolve(method, rtol, motion)
-    t0, t1 = _span(t_span)
+    t0, t1 = time_span(t_span)
     task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
+    if isinstance(system, ODE):
+        q0, v0, s0 = np.zeros(0), None, vector("x0", q0, len(system.states))
     y0 = np.concatenate(full_state(system, q0, v0, s0))
     if t_eval is not None:
-        t_eval = _times(t_eval, t0, t1)
+        t_eval = wanted_times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
     first_step = None if first_step is None else _positive("first_step", first_step)
     if not (isinstance(max_steps, Integral) and max_steps > 0):
@@ -143,6 +146,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if progress:
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
+    if solution.success and solution.false_invariants():
+        solution.status = -1
+        solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
     if motion == SMOOTH:
         solution.message += f" ({_energy_taken(solution)}{_hidden_stiffness(solution)})"
     return solution
@@ -222,7 +228,7 @@ def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.
     return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.dim], y0[system.dim:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
 
 
-def _span(t_span: Sequence[float]) -> tuple[float, float]:
+def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     try:
         t0, t1 = map(float, t_span)
     except (TypeError, ValueError):
@@ -234,7 +240,7 @@ def _span(t_span: Sequence[float]) -> tuple[float, float]:
     return t0, t1
 
 
-def _times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
+def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
     try:
         times = np.array(t_eval, dtype=float)
     except (TypeError, ValueError):

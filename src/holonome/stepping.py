@@ -294,12 +294,12 @@ class Implicit(_Stepper):
 
 
 class _Output:
-    """The solution at any time of a run: ``q, v = sol.sol(t)``; arrays (n,) for a scalar t, (n, len(t)) else.  It pickles."""
+    """The solution at any time of a run: ``q, v = sol.sol(t)``, or ``x = sol.sol(t)`` for an ODE; arrays (n,) for a scalar t, (n, len(t)) else.  It pickles."""
 
     def __init__(self, stepper: Any, times: tuple[float, float]) -> None:
         self.stepper, self._limits = stepper, (min(times), max(times))
 
-    def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, t: Any) -> Any:
         wanted, n, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self.stepper.system.dim, self._limits
         if wanted.size and not (np.all(wanted >= low - 1e-12 * abs(low)) and np.all(wanted <= high + 1e-12 * abs(high))):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
@@ -308,6 +308,9 @@ class _Output:
         done = self._evaluate(wanted, out)
         if done < wanted.size:
             raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
+        if self.stepper.system.n == 0:
+            x = out[:, n: 2 * n].T
+            return x[:, 0] if np.ndim(t) == 0 else x
         q, v = out[:, : self.stepper.system.n].T, out[:, n: n + self.stepper.system.n].T
         return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
 

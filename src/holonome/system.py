@@ -82,7 +82,7 @@ class System:
                  derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
         self.name = str(name)
         self.parameters = Parameters(parameters)
-        self.n = _count(mass, names, n)
+        self.n = 0 if n == 0 and states else _count(mass, names, n)
         self.names = _distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
         parts = elements.as_elements(elastic)
         if force is None and parts:
@@ -116,6 +116,13 @@ class System:
     def all_names(self) -> list[str]:
         """Names of the coordinates and of the first-order states."""
         return [*self.names, *self.states]
+
+    @property
+    def sizes_in_words(self) -> str:
+        """How many coordinates, states, unknowns and constraints there are."""
+        sizes = {"coordinate": self.n, "state": len(self.states), "unknown": len(self.unknowns), "constraint": self.m, "invariant": self.model.I.numel()}
+        told = [f"{size} {what}{'s' * (size != 1)}" for what, size in sizes.items() if size or (what in ("coordinate", "constraint") and self.n)]
+        return ", ".join(told)
 
     @property
     def projects(self) -> bool:
@@ -362,7 +369,7 @@ class System:
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {role: Expression(role, text, state["n"]) for role, text in state["traced"].items()}
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
-        self.__init__(**functions, elastic=elements.rebuilt(parts), states=state["states"], unknowns=state["unknowns"], parameters=state["parameters"],
+        System.__init__(self, **functions, elastic=elements.rebuilt(parts), states=state["states"], unknowns=state["unknowns"], parameters=state["parameters"],
                       names=state["names"], n=state["n"], constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"])
 
     def __repr__(self) -> str:
@@ -375,11 +382,54 @@ class System:
         kinds = " + ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         rows = f"{kinds} constraint row{'s' * (self.m != 1)}" if kinds else "no constraints"
         lines = [f"System {self.name!r}: {self.n} coordinate{'s' * (self.n != 1)} ({', '.join(_shortened(self.names))}), {rows}"]
+        for what, values in (("state", self.states), ("unknown", self.unknowns)):
+            if values:
+                lines[0] += f", {len(values)} {what}{'s' * (len(values) != 1)} ({', '.join(_shortened(list(values)))})"
         width = max(20, *map(len, self.functions))
         lines += [f"  {role:{width}s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "") for role, f in self.functions.items()]
         if self.parameters:
             lines.append(f"  {'parameters':{width}s} " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))
         return "\n".join(lines)
+
+
+class ODE(System):
+    """Ordinary differential equations x′ = f(t, x), with quantities that they conserve.
+
+    Parameters
+    ----------
+    f : callable(t, x, p)
+        The rates x′.
+    invariant : callable(t, x, p), optional
+        Conserved quantities, one or many; projection keeps them at their initial values.
+    names, n
+        Names of the components, or their number.
+    parameters : dict, optional
+        Numbers and arrays that the functions see as ``p.name``.
+    name : str, optional
+        A name for messages and plots.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> circle = hn.ODE(lambda x: np.array([-x[1], x[0]]), invariant=lambda x: x @ x, n=2)
+    >>> sol = hn.solve(circle, (0, 100), [1, 0])
+    >>> bool(np.max(np.abs(np.hypot(*sol.x) - 1)) < 1e-14)
+    True
+    """
+
+    def __init__(self, f: Callable, invariant: Callable | None = None, *, names: Sequence[str] | None = None, n: int | None = None,
+                 parameters: Mapping[str, Any] | None = None, name: str = "ode") -> None:
+        if names is None and n is None:
+            raise ModelError("n: the number of components is not known; give names=[...] or n=...")
+        names = _distinct_names("names", names, len(names) if n is None else n) if names is not None else [f"x{i}" for i in range(int(n or 0))]
+        super().__init__(np.zeros((0, 0)), np.zeros(0), n=0, states=dict.fromkeys(names, 0.0), rate=f, invariant=invariant, parameters=parameters, name=name)
+
+    def __repr__(self) -> str:
+        return f"ODE({self.name!r}, n={len(self.states)})"
+
+    def __str__(self) -> str:
+        rest = [line for line in super().__str__().split("\n")[1:] if not line.startswith(("  mass ", "  force "))]
+        return "\n".join([f"ODE {self.name!r}: {len(self.states)} components ({', '.join(_shortened(list(self.states)))})", *rest])
 
 
 def _start_values(argument: str, values: Mapping[str, float] | None, needs: str, function: Callable | None) -> dict[str, float]:

@@ -7,8 +7,8 @@
 
     y ← y − H⁺ φ(y) + (I − H⁺H)(ŷ − y)
 
-whose second term is of second order in the distance to the manifold.  The *relaxed* projection leaves it out and keeps an old factorization of H as long as that converges well; then
-y_n is not exactly the nearest point.
+whose second term is of second order in the distance to the manifold.  The *relaxed* projection leaves it out and keeps an old factorization of H as long as that
+converges well; then y_n is not exactly the nearest point.
 
 Error test (section 4.1): only the part of the error that lies in the manifold survives the projection, so the error vector is projected as well.  History: with δ = y_n − ŷ_n every
 backward difference that contains y_n gets δ; in the differences φ_i of DASSL that is one addition to the correction of the step.
@@ -152,7 +152,7 @@ def _correction(J, t, y, context, fresh):
 
 @njit(cache=True)
 def project(J, context, t, y, e, moved):
-    """y ← its projection; e ← what that leaves of an error vector; ``moved`` ← δ.  Returns a status."""
+    """Replace y by its projection; e ← what that leaves of an error vector; ``moved`` ← δ.  Returns a status."""
     n, wish = J.n, shift(J.z, J.size)
     for i in range(2 * n):
         wish[i], moved[i] = e[i], 0.0

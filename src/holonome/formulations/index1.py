@@ -51,7 +51,8 @@ class Index1:
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
         size = Y.numel()
         groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
-        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), m, np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)]), np.zeros(size), accelerations=True)
+        row_powers = np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)])
+        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), m, row_powers, np.zeros(size), accelerations=True)
 
 
 def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:

@@ -21,7 +21,7 @@ from numba import njit
 
 from holonome.engine import newton, run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
-from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.engine.context import INTERRUPTED, OK, RAISED
 from holonome.engine.run import part
 from holonome.formulations.coordinate_projection import Projector, onto_manifold, project
 from holonome.formulations.implicit import CHANGED, FRESH
@@ -464,8 +464,8 @@ def _polynomial(P, memory, t, out):
 
 @njit(cache=True)
 def _projector(P, memory):
-    return Projector(P.n, int(memory[PROJECTION_KERNEL]), int(memory[PROJECTION_FACTORS]), int(memory[PROJECTION_REPEATED]), int(memory[DENSE_LANDING]), int(memory[PROJECTION_SIZE]),
-                     part(memory, PROJECTION_Z), part(memory, PROJECTED), part(memory, DENSE_LANDED), part(memory, KEPT))
+    return Projector(P.n, int(memory[PROJECTION_KERNEL]), int(memory[PROJECTION_FACTORS]), int(memory[PROJECTION_REPEATED]), int(memory[DENSE_LANDING]),
+                     int(memory[PROJECTION_SIZE]), part(memory, PROJECTION_Z), part(memory, PROJECTED), part(memory, DENSE_LANDED), part(memory, KEPT))
 
 
 @njit(cache=True)

@@ -340,4 +340,10 @@ def published(paper: str, table: str) -> list[dict[str, str]]:
 
 
 def _joined(values: Mapping[str, float]) -> str:
-    return "/".join(f"{value:.1e}" if isinstance(value, float) else str(value) for value in values.values()) or "–"
+    return "/".join(_shown(value) for value in values.values()) or "–"
+
+
+def _shown(value: float) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if 1e-2 <= abs(value) < 1e4 or value != value else f"{value:.1e}"
