@@ -176,7 +176,7 @@ def test_what_is_wrong_is_named():
         hn.System(1.0, force, n=1, equations=lambda q, w: w)
     with pytest.raises(hn.ModelError, match="rate has shape"):
         hn.System(1.0, force, n=1, states={"s": 0.0}, rate=lambda s: np.array([s[0], s[0]]))
-    with pytest.raises(hn.ModelError, match="'s' is not known.*states="):
+    with pytest.raises(hn.ModelError, match=r"'s' is not known.*states="):
         hn.System(1.0, lambda q, s: -q, n=1)
     with pytest.raises(hn.ModelError, match="'lam' is not known"):
         hn.System(1.0, lambda q, lam: -q, n=1)
@@ -211,8 +211,8 @@ def test_bad_projections_are_named():
         hn.CoordinateProjection(metric="taxicab")
     with pytest.raises(TypeError, match="index 1"):
         hn.CoordinateProjection(hn.GGL())
+    pendulum = hn.mechanisms.pendulum()
     with pytest.raises(ValueError, match="projection: GGL"):
-        pendulum = hn.mechanisms.pendulum()
         hn.solve(pendulum.system, (0, 1), pendulum.q0, method="ggl", projection=True)
 
 
