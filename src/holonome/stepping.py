@@ -190,11 +190,10 @@ class Implicit(_Stepper):
             status = run_kernel(dense_landing.address, task.t0, y, zero, task.context, landed)
         if status >= RAISED:
             return run.USER_FUNCTION_FAILED
-        if status != OK or not np.all(np.isfinite(landed[: 2 * n])) or not np.all(np.isfinite(y)):
+        finite, on_manifold = bdf.check_start(y, landed, n, CONSISTENT)
+        if status != OK or not finite:
             return run.CANNOT_START
-        moved = np.abs(landed[4 * n: 6 * n]).reshape(2, n).max(axis=1)
-        size = np.abs(y).reshape(2, n).max(axis=1)
-        if not trusted and m and (task.context[DENSE_CALLS] > 0 or np.any(moved > CONSISTENT * size)):
+        if not trusted and m and (task.context[DENSE_CALLS] > 0 or not on_manifold):
             return run.OFF_MANIFOLD
         if m and run_kernel(compiled.multipliers, task.t0, y, zero, task.context, lam) == SINGULAR:
             run_kernel(dense_multipliers.address, task.t0, y, zero, task.context, lam)
@@ -225,21 +224,20 @@ class Implicit(_Stepper):
             memory[[at + m + i for i in task.left_out if i < mg]] = SPARE
 
     def _fill(self, task: Run, y: np.ndarray, a: np.ndarray, lam: np.ndarray) -> None:
-        n, m, memory, size = self.system.dim, self.system.m, task.memory, self.compiled.size
-        start = np.zeros(2 * size)
+        n, m, memory, compiled = self.system.dim, self.system.m, task.memory, self.compiled
+        size, at, atol = compiled.size, int(memory[bdf.YY]), int(memory[bdf.ATOL_ALL])
+        start = memory[at: at + 2 * size]
         start[: 2 * n], start[2 * n: 2 * n + m] = y, lam
-        if self.compiled.residual.accelerations:
+        if compiled.residual.accelerations:
             start[2 * n + m: 3 * n + m] = a
         self._fill_further(task, start[:size], task.t0)
         start[size: size + n], start[size + n: size + 2 * n] = y[n:], a
-        at, block = int(memory[bdf.YY]), int(memory[bdf.BLOCK])
-        memory[at: at + 2 * size] = start
         task.state[:] = start[: self.columns]
-        if self.compiled.prediction:
+        if compiled.prediction:
+            block = int(memory[bdf.BLOCK])
             memory[block + FRESH] = 1.0
-            run_kernel(self.compiled.prediction, task.t0, start, memory[block:], task.context, np.zeros(size))
-        atol = int(memory[bdf.ATOL_ALL])
-        memory[atol: atol + size] = np.max(task.atol, where=np.less(task.atol, UNTESTED), initial=0.0)
+            run_kernel(compiled.prediction, task.t0, start.copy(), memory[block:], task.context, np.zeros(size))
+        memory[atol: atol + size] = task.atol if isinstance(task.atol, float) else np.max(task.atol, where=np.less(task.atol, UNTESTED), initial=0.0)
         memory[atol: atol + 2 * n] = task.atol
         if task.counts[run.POINTS]:
             task.points[0, 1:] = task.state

@@ -171,6 +171,19 @@ def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, d
 
 
 @njit(cache=True)
+def check_start(y, landed, n, rounding):
+    """Whether a state and its derivative are finite, and whether a landing hardly moves it."""
+    finite, on_manifold = True, True
+    for level in range(2):
+        size, moved = 0.0, 0.0
+        for i in range(level * n, (level + 1) * n):
+            size, moved = max(size, abs(y[i])), max(moved, abs(landed[4 * n + i]))
+            finite = finite and abs(y[i]) < math.inf and abs(landed[i]) < math.inf
+        on_manifold = on_manifold and moved <= rounding * size
+    return finite, on_manifold
+
+
+@njit(cache=True)
 def _set_weights(P):
     for i in range(P.size):
         weight = 1.0 / (P.atol[i] + P.rtol * abs(P.phi[i]))
