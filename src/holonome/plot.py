@@ -311,6 +311,10 @@ def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
 
 
 def _draw_instant(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], colour: Any, *, is_last: bool, order: float) -> None:
+    for body in drawing.bodies:
+        if not set(body) <= set(drawing.ground):
+            outline = np.stack([points[name] for name in body], axis=1)
+            axes.fill(*outline, facecolor=(colour[:3], 0.12) if is_last else "none", edgecolor=colour, linewidth=1.8 if is_last else 0.9, zorder=order)
     for begin, end in drawing.springs if is_last else ():
         axes.plot(*_zigzag(points[begin], points[end]), color=colour, linewidth=1.1, zorder=order)
     for begin, end in drawing.links:
@@ -324,12 +328,15 @@ def _draw_instant(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], c
 
 
 def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> None:
-    """Triangles where the mechanism is held."""
+    """Fixed bodies, and triangles where the mechanism is held."""
     from matplotlib.markers import MarkerStyle
     from matplotlib.path import Path as Outline
 
     triangle = MarkerStyle(Outline([(0, 0), (-0.8, -1.3), (0.8, -1.3), (0, 0)], closed=True))
-    for name in drawing.ground:
+    fixed = [body for body in drawing.bodies if set(body) <= set(drawing.ground)]
+    for body in fixed:
+        axes.fill(*np.stack([points[name][:, 0] for name in body], axis=1), facecolor="#DDDDDD", edgecolor=_FRAME, linewidth=1.0, zorder=1.5)
+    for name in (name for name in drawing.ground if not any(name in body for body in fixed)):
         x, y = points[name][:, :1]
         axes.plot(x, y, marker=triangle, linestyle="none", color=_FRAME, markersize=9, zorder=5, clip_on=False)
         axes.plot(x, y, "o", color="white", markeredgecolor=_FRAME, markeredgewidth=1.4, markersize=4.5, zorder=5.5, clip_on=False)

@@ -23,6 +23,8 @@ class Reference:
         The time.
     q, v, lam : array or None
         Coordinates, velocities and multipliers at that time; None where they are not known.
+    s, w : array or None
+        First-order states and unknowns, of systems that have them.
     digits : int
         How many significant digits of the largest entry of each vector are trusted.
     source : str
@@ -35,6 +37,8 @@ class Reference:
     lam: np.ndarray | None = None
     digits: int = 0
     source: str = ""
+    s: np.ndarray | None = None
+    w: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,8 @@ class Drawing:
         The named points, each a pair (x, y). Works for one position, q of shape (n,), and for many, (n, times).
     links : pairs of names
         Rigid bars.
+    bodies : sequences of names
+        Outlines of rigid bodies; one whose points are all fixed belongs to the frame.
     springs : pairs of names
         Springs.
     ground : names
@@ -63,6 +69,7 @@ class Drawing:
     ground: Sequence[str] = ()
     sliders: Sequence[str] = ()
     traces: Sequence[str] = ()
+    bodies: Sequence[Sequence[str]] = ()
 
     def at(self, q: np.ndarray, p: Any) -> dict[str, np.ndarray]:
         """Every point as an array of shape (2,) or (2, times), fixed ones included."""
