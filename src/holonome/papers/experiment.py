@@ -212,14 +212,16 @@ class Experiment(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Table(Experiment):
-    """Values in rows; its picture shows the first of them."""
+    """Values in rows; its picture shows those named in `shown`, or the first."""
+
+    shown: Sequence[str] = ()
 
     def records(self) -> Iterator[dict[str, Any]]:
         for row in self.rows:
             yield {**row.case, **{f"{key} published": value for key, value in row.published.items()}, **row.measured, "verdict": row.verdict, "why": row.why}
 
     def draw(self, axes: Axes | None = None) -> Axes:
-        """The first value of each row, published and measured."""
+        """Values of each row, published and measured."""
         from matplotlib.ticker import LogLocator, NullLocator
 
         from holonome import plot
@@ -227,19 +229,23 @@ class Table(Experiment):
         with plot.house_style():
             axes = self._new_axes(shown=True) if axes is None else axes
             assert axes is not None
-            value = next((next(iter(row.measured or row.published)) for row in self.rows if row.measured or row.published), "")
+            first = next((next(iter(row.measured or row.published)) for row in self.rows if row.measured or row.published), "")
             groups = [tuple(row.case.values())[1:] for row in self.rows]
             for i in (i for i, group in enumerate(groups) if list(dict.fromkeys(groups)).index(group) % 2):
                 axes.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
-            styles: dict[str, dict[str, Any]] = {"published": {"color": plot.COLOURS[1], "mfc": "none", "mew": 1.8, "ms": 9}, "measured": {"color": plot.COLOURS[0], "ms": 6}}
-            for side, style in styles.items():
-                points = [(getattr(row, side)[value], i) for i, row in enumerate(self.rows) if value in getattr(row, side)]
-                if points:
-                    axes.plot(*zip(*points, strict=True), "o", label=side, **style)
-            axes.set(xscale="log", xlabel=value, ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
+            drawn = self.shown or (first,)
+            for value, hollow, filled in zip(drawn, plot.COLOURS[1:], plot.COLOURS[1:] if len(drawn) > 1 else plot.COLOURS, strict=False):
+                styles: dict[str, dict[str, Any]] = {"published": {"color": hollow, "mfc": "none", "mew": 1.8, "ms": 9}, "measured": {"color": filled, "ms": 6}}
+                for side, style in styles.items():
+                    points = [(getattr(row, side)[value], i) for i, row in enumerate(self.rows) if value in getattr(row, side)]
+                    if points:
+                        axes.plot(*zip(*points, strict=True), "o", label=side if len(drawn) == 1 else f"{value}, {side}", **style)
+            axes.set(xscale="log", xlabel=" / ".join(drawn), ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
             axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axes.xaxis.set_major_formatter("{x:g}")
+            low, high = axes.get_xlim()
+            if high < 1e5 * low:
+                axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_locator(NullLocator())
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return axes
