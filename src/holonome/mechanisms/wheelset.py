@@ -200,7 +200,7 @@ def rate(q, v, s, w, lam, p):
 
 
 def on_the_rails(x, z, theta, p):
-    """q with both wheels on the rails, and the contact points."""
+    """Coordinates with both wheels on the rails, and the contact points."""
 
     def residual(unknown):
         q = np.array([x, unknown[0], z, theta, unknown[1]])
