@@ -71,8 +71,9 @@ def test_methods_are_all_listed():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mechanism_runs(name):
-    result = call("run", name, "--until", min(hn.mechanisms.get(name).t_span[1], 1.0))
-    assert re.search(r"constraints +hold to \|g\| ≤ \d", result.stdout)
+    mechanism = hn.mechanisms.get(name)
+    result = call("run", name, "--until", min(mechanism.t_span[1], 1.0))
+    assert re.search(r"constraints +hold to \|g\| ≤ \d", result.stdout) or not mechanism.system.m
     assert result.stderr == ""
 
 
