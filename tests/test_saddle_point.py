@@ -13,7 +13,7 @@ from holonome.formulations.underlying_ode import dense_derivative, dense_landing
 def solve(M, C, a, b):
     n, m = M.shape[0], C.shape[0]
     A, tau, scale, order, B, pivots = np.zeros((m, n)), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros((n, n)), np.zeros(n)
-    rank = sp.factor_rows(C, A, tau, scale, order, n, m)
+    rank = sp.factor_rows(C, A, tau, scale, order, np.zeros(m), n, m)
     if not sp.factor_mass(M, A, tau, rank, B, pivots, n):
         return rank, None, None
     x, lam, r = np.zeros(n), np.zeros(m), np.zeros(n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -83,6 +83,13 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, fixed: 
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599964, -0.800027])
     """
+    start = consistent_state(system, q0, v0, t0, s0=s0, fixed=fixed, metric=metric, repair=repair)
+    n = system.n
+    return replace(start, q=start.q[:n], v=start.v[:n], a=start.a[:n])
+
+
+def consistent_state(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, fixed: Sequence[str | int] = (), metric: str = "mass", repair: bool = False) -> Start:
+    """The same as :func:`consistent` with the coordinates that carry first-order states behind the others."""
     at_rest = v0 is None
     q0, v0 = full_state(system, q0, v0, s0)
     require_finite(q0=q0, v0=v0)

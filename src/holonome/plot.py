@@ -103,6 +103,22 @@ def plot_solution(solution: Solution, axes: Sequence[Axes] | None = None, file: 
         axes = list(figure.subplots(1, 3, width_ratios=[1.1, 1, 1]))
     if len(axes) != 3:
         raise ValueError(f"axes: {len(axes)} given; plot_solution draws three panels")
+    if not solution.system.n:
+        for k, (name, values) in enumerate(zip(solution.system.states, solution.x, strict=True)):
+            axes[0].plot(solution.t, values, ["-", "--"][k // len(COLOURS) % 2], label=symbol(name))
+        axes[0].set(xlabel="time t", title="Components")
+        first, second = (list(solution.system.states)[k % len(solution.x)] for k in (0, 1))
+        axes[1].plot(solution.x[0], solution.x[1 % len(solution.x)])
+        axes[1].set(xlabel=symbol(first), ylabel=symbol(second), title="Phase plot")
+        _legend(axes[0])
+        for i, values in enumerate(solution.invariant):
+            axes[2].semilogy(solution.t, np.maximum(np.abs(values - values[0]), SMALLEST), label=f"invariant {i}")
+        axes[2].set(xlabel="time t", title="Change of the invariants")
+        if len(solution.invariant):
+            _legend(axes[2])
+        if file is not None:
+            (figure or axes[0].get_figure(root=True)).savefig(file)  # type: ignore[union-attr]
+        return axes
     if drawing is not None:
         plot_motion(solution, drawing, axes[0])
         plot_positions(solution, axes[1])

@@ -21,7 +21,7 @@ from holonome.formulations.underlying_ode import kernels
 from holonome.integrators import bdf
 from holonome.result import History, Solution
 from holonome.running import Run
-from holonome.stepping import Implicit
+from holonome.stepping import UNTESTED, Implicit
 
 CHECK_EVERY, TRIAL = 2000, 300
 _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
@@ -104,7 +104,7 @@ def _cost(leg: Run) -> float:
 def fastest_rate(leg: Run, t: float, y: np.ndarray) -> float:
     """The spectral radius of the underlying ODE's Jacobian, roughly, by power iteration on differences."""
     derivative, size = kernels(leg.system).derivative, y.size
-    weight = np.max(leg.atol) + leg.rtol * np.abs(y)
+    weight = np.max(leg.atol, where=np.less(leg.atol, UNTESTED), initial=0.0) + leg.rtol * np.abs(y)
     base, moved = np.empty(size + 1), np.empty(size + 1)
     if run_kernel(derivative, t, y, y, leg.context, base) != OK:
         return 0.0

@@ -166,7 +166,8 @@ class Solution:
     def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
         out = np.full((self.t.size, size), np.nan)
         if size and self.t.size:
-            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.states[:, : 2 * self.system.dim]), out)
+            over_points(address, twin, self._kernels.context(self.system), self.t, np.ascontiguousarray(self.states[:, : 2 * self.system.dim]), out,
+                        64 if self.system.unknowns else 1)
         return out.T
 
     @cached_property
@@ -177,9 +178,14 @@ class Solution:
 
     @cached_property
     def a(self) -> np.ndarray:
+        return self.rates[: self.system.n]
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """Accelerations, and the rates of the first-order states behind them."""
         from holonome.formulations.underlying_ode import dense_derivative
 
-        return self._over(self._kernels.derivative, 2 * self.system.dim, dense_derivative.address)[self.system.dim: self.system.dim + self.system.n]
+        return self._over(self._kernels.derivative, 2 * self.system.dim, dense_derivative.address)[self.system.dim:]
 
     @cached_property
     def _residuals(self) -> np.ndarray:
@@ -281,15 +287,25 @@ class Solution:
         data: dict[str, Any] = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
         if self.energy is not None:
             data["energy"] = (("t",), self.energy)
+        coords: dict[str, Any] = {"t": self.t, "coordinate": names, "constraint": rows}
+        for key, label, values in (("s", "state", self.system.states), ("w", "unknown", self.system.unknowns)):
+            if values:
+                data[key], coords[label] = ((label, "t"), getattr(self, key)), list(values)
         attributes = {"system": self.system.name, "method": self.method, "rtol": self.rtol, "message": self.message, "status": self.status,
                       "steps": self.steps, "rejections": self.rejections, "nfev": self.nfev}
-        return xarray.Dataset(data, coords={"t": self.t, "coordinate": names, "constraint": rows}, attrs=attributes)
+        return xarray.Dataset(data, coords=coords, attrs=attributes)
 
     def to_pandas(self):
-        """Positions and velocities as a pandas.DataFrame with time as its index."""
+        """Positions, velocities, states and unknowns as a pandas.DataFrame with time as its index."""
         pandas = _optional("pandas")
-        names = self.system.names
-        return pandas.DataFrame(self.y.T, index=pandas.Index(self.t, name="t"), columns=names + [f"{name}'" for name in names])
+        names, values = self._columns()
+        return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
+
+    def _columns(self) -> tuple[list[str], np.ndarray]:
+        """Positions, velocities, states and unknowns, with their names."""
+        system = self.system
+        names = [*system.names, *[f"{name}'" for name in system.names], *system.states, *system.unknowns]
+        return names, np.concatenate([self.q, self.v, self.s, self.w])
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF, needs xarray), ``.npz`` or ``.csv`` by its ending."""
@@ -298,11 +314,13 @@ class Solution:
             case ".nc":
                 self.to_xarray().to_netcdf(path, engine="scipy")
             case ".npz":
-                np.savez_compressed(path, t=self.t, q=self.q, v=self.v, lam=self.lam, names=self.system.names, constraint_names=self.system.constraint_names, message=self.message)
+                states, unknowns = list(self.system.states), list(self.system.unknowns)
+                np.savez_compressed(path, t=self.t, q=self.q, v=self.v, lam=self.lam, s=self.s, w=self.w, names=self.system.names, states=states, unknowns=unknowns,
+                                    constraint_names=self.system.constraint_names, message=self.message)
             case ".csv":
-                names = self.system.names
-                header = ",".join(["t", *names, *[f"{name}'" for name in names], *[f"lambda {name}" for name in self.system.constraint_names]])
-                np.savetxt(path, np.column_stack([self.t, self.y.T, self.lam.T]), delimiter=",", header=header, comments="", fmt="%.17g")
+                names, values = self._columns()
+                header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
+                np.savetxt(path, np.column_stack([self.t, values.T, self.lam.T]), delimiter=",", header=header, comments="", fmt="%.17g")
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path

@@ -18,7 +18,7 @@ from holonome.initial import Start, dependent_rows, what_failed
 from holonome.integrators import bdf
 from holonome.interruption import Interruption
 from holonome.result import History, Solution
-from holonome.stepping import Explicit, Implicit
+from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.switches import switching_times
 
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
@@ -140,8 +140,6 @@ class Run:
         message = "the end was reached" if code == run.DONE else self._message(code)
         if start is not None and start.message:
             message += f" ({start.message})"
-        if status >= 0 and self.left_out:
-            status, message = self._check_left_out(status, message)
         found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events else None
         solution = Solution(
             system, self.name, points[:, 0], points[:, 1:], status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
@@ -152,25 +150,29 @@ class Run:
             solution.njev = solution.nlu = int(counts[bdf.NJEV])
             solution.error_failures, solution.newton_failures = int(counts[bdf.ERROR_FAILURES]), int(counts[bdf.NEWTON_FAILURES])
             solution.splits = self.stepper.splits(memory)
+        if status >= 0 and self.left_out:
+            self._check_left_out(solution)
         if keep:
             solution.history = History(self.steps(), _joined(self.rejection_chunks, run.REJECTION_COLUMNS))
         if dense_output:
             solution.sol = self.stepper.dense_output(self, points)
         return solution
 
-    def _check_left_out(self, status: int, message: str) -> tuple[int, str]:
-        """Rows that followed from others at the start, and were therefore left out, must still be met at the end."""
-        n, t, y = self.system.dim, float(self.memory[run.T]), self.state
-        pieces = self.kernels.evaluate_pieces(self.context, t, y[:n].copy(), y[n: 2 * n].copy())
-        if pieces is None:
-            return status, message
-        size = self.rtol * (1.0 + np.max(np.abs(y[: 2 * n]))) + np.max(self.atol)
-        values = np.abs(pieces["w"]) / np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)
-        lost = [self.system.constraint_names[i] for i in self.left_out if not values[i] <= 1e3 * size]
-        if not lost:
-            return status, message
-        return -1, (f"wrong at t = {t:.6g}: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, "
-                    "but does not follow from them here. Use an explicit method")
+    def _check_left_out(self, solution: Solution) -> None:
+        """Rows that followed from others at the start, and were therefore left out, must be met all the time."""
+        n, mg = self.system.dim, self.kernels.position_rows
+        pieces = self.kernels.evaluate_pieces(self.context, self.t0, self.first[:n], self.first[n:])
+        if pieces is None or not solution.t.size:
+            return
+        length = np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)
+        size = self.rtol * (1.0 + np.max(np.abs(solution.states[:, : 2 * n]))) + np.max(self.atol, where=np.less(self.atol, UNTESTED), initial=0.0)
+        missed = np.max(np.abs(solution.gv), axis=1) / length
+        missed[:mg] = np.maximum(missed[:mg], np.max(np.abs(solution.g), axis=1, initial=0.0) / length[:mg])
+        lost = [self.system.constraint_names[i] for i in self.left_out if not missed[i] <= 30 * max(size, float(np.max(np.delete(missed, self.left_out), initial=0.0)))]
+        if lost:
+            solution.status = -1
+            solution.message = (f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, but does not follow from them later. "
+                                "Use an explicit method, which finds out where")
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
         """Call the compiled loop until it needs no more calls, the user wants to stop, or so many steps have been tried."""
@@ -260,6 +262,8 @@ class Run:
         singular_values = np.linalg.svd(pieces["C"] / np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)[:, None], compute_uv=False) if self.system.m else np.ones(1)
         if cause == run.FUNCTION_RAISED:
             return f"{size}; {self._user_failure(t, q, v)}"
+        if cause == run.CONTRADICTION:
+            return f"{size}; constraint rows that depend on each other ask for different positions or velocities further on: they contradict each other"
         advice = "methods differ in which of these they pass: try 'dop853' or 'bdf', or another rtol"
         if singular_values[-1] < 1e-3 and (self.context[RANK] != self.system.m or isinstance(self.stepper, Implicit)):
             rows = dependent_rows(np.round(pieces["C"], 12))[1] or [int(np.argmin(np.linalg.norm(pieces["C"], axis=1)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +20,7 @@ from holonome.events import Event, as_events
 from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
-from holonome.initial import consistent, full_state, require_finite, vector
+from holonome.initial import always_dependent_rows, consistent_state, full_state, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
@@ -107,13 +108,13 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         system = system.with_parameters(**parameters)
     if w0 is not None:
         system = system.with_unknowns(vector("w0", w0, len(system.unknowns)))
-    rtol, atol = _tolerances(rtol, atol, system.n)
-    if system.states:
-        atol = _with_states(atol, system.n, len(system.states))
+    rtol, atol = _tolerances(rtol, atol, system.n, len(system.states))
     name, chosen = resolve(method, rtol, motion)
     t0, t1 = time_span(t_span)
     task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
     if isinstance(system, ODE):
+        if v0 is not None or s0 is not None:
+            raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
         q0, v0, s0 = np.zeros(0), None, vector("x0", q0, len(system.states))
     y0 = np.concatenate(full_state(system, q0, v0, s0))
     if t_eval is not None:
@@ -133,8 +134,10 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         start = None
         if code in (run.OFF_MANIFOLD, run.CANNOT_START, run.USER_FUNCTION_FAILED) and task.counts[run.ACCEPTED] == 0 and not task.event_failure():
             require_finite(q0=y0[: system.dim], v0=y0[system.dim:])
-            start = consistent(system, y0[: system.n], None if v0 is None else y0[system.dim: system.dim + system.n], t0, s0=y0[system.dim + system.n:] if system.states else None,
-                               repair=repair)
+            states = y0[system.dim + system.n:] if system.states else None
+            start = consistent_state(system, y0[: system.n], None if v0 is None else y0[system.dim: system.dim + system.n], t0, s0=states, repair=repair)
+            if start.redundant and isinstance(task.stepper, Explicit):
+                task.stepper.left_out = always_dependent_rows(system, t0, start.q, start.v)
             task.restart(np.concatenate([start.q, start.v]))
             code = task.advance()
         if code == run.FULL:
@@ -159,14 +162,15 @@ def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, 
     system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO, leg.rtol)
     task = Run(_stepper(system, method, t, leg.t1, None, None), name, t, leg.t1, leg.rtol, leg.atol)
     task.start_of_all = leg.start_of_all
-    task.stepper.invariants = leg.stepper.invariants
+    task.stepper.invariants, task.stepper.left_out = leg.stepper.invariants, leg.stepper.left_out
     left = [Event(event.function, int(leg.memory[int(leg.memory[run.EVENT_TERMINAL]) + i]), event.direction) for i, event in enumerate(leg.events)]
     way = 1 if leg.t1 > t else -1
     t_eval = leg.t_eval[way * leg.t_eval > way * t] if leg.counts[run.KEEP_POINTS] == 0 else None
     first = None if implicit else abs(float(leg.memory[run.H]))
     task.prepare(y, left, t_eval, keep, dense, first, max_step, max(1, int(leg.counts[run.MAX_STEPS]) - int(leg.counts[run.ACCEPTED] + leg.counts[run.REJECTED])))
+    system.copy_unknowns(leg.context, task.context)
     try:
-        start = consistent(system, y[: system.dim], y[system.dim:], t, repair=True)
+        start = consistent_state(system, y[: system.dim], y[system.dim:], t, repair=True)
     except (HolonomeError, ValueError):
         return None
     task.restart(np.concatenate([start.q, start.v]))
@@ -206,6 +210,8 @@ def _stepper(system: System, method: Method, t0: float, t1: float, projection: b
     formulation = method.formulation
     if isinstance(formulation, Index1) and formulation.alpha is None:
         formulation = formulation.with_time_constant(5 * size if size else abs(t1 - t0) / 200)
+    if isinstance(formulation, Index1) and formulation.alpha and t1 < t0:
+        formulation = replace(formulation, alpha=-formulation.alpha)
     if isinstance(method.integrator, RungeKutta):
         assert isinstance(formulation, Index1)
         return Explicit(system, method.integrator.name, bool(projection), size, (formulation.alpha or 0.0, formulation.beta or 0.0))
@@ -216,7 +222,7 @@ def _stepper(system: System, method: Method, t0: float, t1: float, projection: b
     if projection and isinstance(formulation, (Index1, UnderlyingODE)):
         formulation = CoordinateProjection(formulation)
     if projection and not isinstance(formulation, CoordinateProjection):
-        raise ValueError(f"projection: {type(formulation).__name__} keeps its constraints without; leave it out, or use method 'bdf'")
+        raise ValueError(f"projection: {type(formulation).__name__} has none; leave it out, or use method 'bdf'")
     return Implicit(system, formulation, method.integrator, size)
 
 
@@ -225,7 +231,10 @@ def _known_points(system: System, integrator: BDF, t0: float, t1: float, y0: np.
     h = math.copysign(integrator.step or 0.0, t1 - t0)
     count = integrator.order or 1
     times = t0 + h * np.arange(count)
-    return solve(system, (t0, float(times[-1]) if count > 1 else t1), y0[: system.dim], y0[system.dim:], method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
+    s = y0[system.dim + system.n:]
+    start = (s,) if isinstance(system, ODE) else (y0[: system.n], y0[system.dim: system.dim + system.n])
+    further = {"s0": s} if system.states and not isinstance(system, ODE) else {}
+    return solve(system, (t0, float(times[-1]) if count > 1 else t1), *start, **further, method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
 
 
 def time_span(t_span: Sequence[float]) -> tuple[float, float]:
@@ -256,8 +265,10 @@ def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray:
 
 def _with_states(atol: Any, n: int, states: int) -> np.ndarray:
     """Tolerances of everything that the engine sees: the positions that carry states are not tested, states like velocities of the mean tolerance."""
-    full = np.broadcast_to(atol, 2 * n) if n else np.zeros(0)
-    return np.concatenate([full[:n], np.full(states, 10 * UNTESTED), full[n:], np.full(states, np.mean(atol))])
+    atol = np.asarray(atol)
+    own = atol[2 * n:] if atol.shape == (2 * n + states,) else np.full(states, np.mean(atol))
+    full = np.broadcast_to(atol, 2 * n) if atol.shape != (2 * n + states,) else atol[: 2 * n]
+    return np.concatenate([full[:n], np.full(states, 10 * UNTESTED), full[n:], own])
 
 
 def _positive(argument: str, value: float) -> float:
@@ -266,19 +277,22 @@ def _positive(argument: str, value: float) -> float:
     return float(value)
 
 
-def _tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Any]:
+def _tolerances(rtol: float, atol: Any, n: int, states: int) -> tuple[float, Any]:
     if not (isinstance(rtol, Real) and 0 <= rtol < 1):
         raise ValueError(f"rtol: {rtol!r}; give a number between 0 and 1")
     relative = max(float(rtol), _SMALLEST_RTOL)
     if isinstance(atol, float) and 0 < atol < math.inf:
-        return relative, atol
+        return relative, _with_states(atol, n, states) if states else atol
     try:
         array = np.asarray(atol, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"atol: {atol!r}; give a number or an array of them") from None
-    if array.shape not in ((), (n,), (2 * n,)):
-        raise ValueError(f"atol: shape {array.shape}; give a number, {n} values (for each coordinate) or {2 * n} (positions, then velocities)")
+    shapes = {(): "a number"} | ({(n,): f"{n} values (for each coordinate)", (2 * n,): f"{2 * n} (positions, then velocities)"} if n else {})
+    shapes |= {(2 * n + states,): f"{2 * n + states} (with the states behind)" if n else f"{states} values (for each component)"} if states else {}
+    if array.shape not in shapes:
+        raise ValueError(f"atol: shape {array.shape}; give {', '.join(list(shapes.values())[:-1])} or {list(shapes.values())[-1]}")
     if not np.all(array >= 0) or not np.all(np.isfinite(array)) or (rtol == 0 and not np.all(array > 0)):
         raise ValueError(f"atol: {atol!r}; give positive numbers")
     array = np.maximum(array, 1e-300)
-    return relative, np.tile(array, 2) if array.shape == (n,) else array
+    array = np.tile(array, 2) if array.shape == (n,) and n else array
+    return relative, _with_states(array, n, states) if states else array

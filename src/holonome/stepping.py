@@ -7,14 +7,14 @@ returns OK or why the run cannot start; ``step_columns(run)``, columns of the hi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from holonome.engine import run
 from holonome.engine.calls import run_kernel
-from holonome.engine.context import DENSE_CALLS, OK, RAISED, RANK, SINGULAR
+from holonome.engine.context import DENSE_CALLS, LEFT_OUT, OK, RAISED, RANK, SINGULAR
 from holonome.errors import ModelError, SingularSystem
 from holonome.formulations.coordinate_projection import CoordinateProjection, projection_kernels
 from holonome.formulations.coordinate_split import CHANGES
@@ -63,10 +63,11 @@ def _shared(system: System, key: tuple, build: Callable[[], tuple[dict[int, floa
 
 
 class _Stepper:
-    """What all steppers do about invariants: their values at the start belong to the context of a run and of its dense output."""
+    """What all steppers do about invariants and redundant rows: values at the start, and marks, belong to the context of a run and of its dense output."""
 
     system: System
     invariants: np.ndarray | None = None
+    left_out: Sequence[int] = ()
 
     def remember_invariants(self, task: Run) -> None:
         if self.invariants is None:
@@ -86,7 +87,12 @@ class _Stepper:
         context = kernels(self.system).context(self.system)
         if self.invariants is not None:
             self.system.fill_invariants(context, self.invariants)
+        self.mark_left_out(context)
         return context
+
+    def mark_left_out(self, context: np.ndarray) -> None:
+        """Tell the dense kernels which rows to leave out."""
+        context[[int(context[LEFT_OUT]) + i for i in self.left_out]] = 1.0
 
 
 def refuse_false_invariants(values: np.ndarray, t: float) -> None:
@@ -123,6 +129,7 @@ class Explicit(_Stepper):
 
     def begin(self, task: Run, trusted: bool) -> int:
         """The compiled loop itself checks the start, unless it is known to be consistent."""
+        self.mark_left_out(task.context)
         if trusted:
             task.memory[rk.SCALE_Q] = task.memory[rk.SCALE_V] = 0.0
             task.memory[rk.CHECK] = rk.TRUSTED
@@ -171,8 +178,9 @@ class Implicit(_Stepper):
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             header, at = _layout(self.columns, events, bdf.interpolant.address)
             emitted = self.system.projects and not kernels(self.system).dense
+            keeps = self.system.projects and not getattr(self.formulation, "drifts", False)
             own, own_header = bdf.own_memory(compiled, projection_kernels(self.system, *self.metric) if emitted else None, self.system.dim, at)
-            return header | own_header | {bdf.DENSE_LANDING: dense_landing.address if self.system.projects else 0}, at, own
+            return header | own_header | {bdf.DENSE_LANDING: dense_landing.address if keeps else 0}, at, own
 
         memory = _shared(self.system, ("memory", self.formulation, events), build)
         memory[bdf.MAX_ORDER], memory[bdf.NEWTON_TOLERANCE] = self.integrator.order or self.integrator.max_order, self.integrator.newton_tolerance
@@ -209,11 +217,13 @@ class Implicit(_Stepper):
         n, m, mg, memory, name = self.system.dim, self.system.m, self.system.model.position_rows, task.memory, type(self.formulation).__name__
         C = kernels(self.system).evaluate_pieces(task.context, task.t0, y[:n], y[n:])["C"]  # pyright: ignore[reportOptionalSubscript]
         rank, here = dependent_rows(C)
-        task.left_out = always_dependent_rows(self.system, task.t0, y[:n], y[n:])
+        task.left_out = self.left_out = always_dependent_rows(self.system, task.t0, y[:n], y[n:])
         if self.compiled.residual.multipliers == 0 or len(task.left_out) < len(here):
             what = "needs independent constraints" if self.compiled.residual.multipliers == 0 else "cannot start in a singular position"
             raise SingularSystem(f"method: {name} with BDF {what}; here only {rank} of {m} rows are independent ({', '.join(self.system.constraint_names[i] for i in here[:4])} "
                                  "depends on others). Use an explicit method, which handles that")
+        self.mark_left_out(task.context)
+        memory[[bdf.PROJECTION_KERNEL, bdf.PROJECTION_FACTORS]] = 0.0  # the emitted projection knows all rows
         kept = [i for i in range(m) if i not in task.left_out]
         force = lam[:m] @ C
         lam[:m] = 0.0
@@ -253,9 +263,9 @@ class Implicit(_Stepper):
         """Begin at a constant order k with the backward differences of k known points: φ_i = ∇^{i−1} Y at a constant step."""
         memory, counts, size, k, h = task.memory, task.counts, self.compiled.size, self.integrator.order or 1, task.counts[run.WAY] * self.constant
         rows = np.zeros((k, size))
-        rows[:, : self.columns] = np.vstack([history.y, history.lam]).T
+        rows[:, : self.columns] = np.hstack([history.states[:, : 2 * self.system.dim], history.lam.T])
         if self.compiled.residual.accelerations:
-            rows[:, self.columns: self.columns + self.system.dim] = history.a.T
+            rows[:, self.columns: self.columns + self.system.dim] = history.rates.T
         for row, t in zip(rows, history.t, strict=True):
             self._fill_further(task, row, t)
         phi, psi = int(memory[bdf.PHI]), int(memory[bdf.PSI])

@@ -155,7 +155,7 @@ class System:
         context[PARAMETERS: PARAMETERS + self.parameters.size] = self.parameters.flat
         for name, (offset, _) in self._solved.items():
             at = PARAMETERS + offset
-            context[at: at + solved.HEAD] = solved.head(self.kernel(f"step of {name}", self._newton_step(name)).address, self._further[name].size)
+            context[at: at + solved.HEAD] = self._head_of_solved(name)
         self.fill_guess(context)
         for offset, foreign in self._foreign.items():
             head = foreign.head()
@@ -168,10 +168,21 @@ class System:
             at = PARAMETERS + self._solved["w"][0] + solved.HEAD
             context[at: at + len(self.unknowns)] = list(self.unknowns.values())
 
+    def copy_unknowns(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Take what was solved for from one context to another."""
+        for name, (offset, _) in self._solved.items():
+            block = slice(PARAMETERS + offset + 3, PARAMETERS + offset + solved.block_size(self._further[name].size, 2 * self.dim))
+            target[block] = source[block]
+
     def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
         """Write the values that the invariants shall keep into a context."""
         at = PARAMETERS + self.context_size - values.size
         context[at: at + values.size] = values
+
+    def _head_of_solved(self, name: str) -> list[float]:
+        step = self.kernel(f"step of {name}", self._newton_step(name)).address
+        prediction = self.kernel("step of w: prediction", _tangent).address if name == "w" else 0
+        return solved.head(step, prediction, self._further[name].size, 2 * self.dim)
 
     def _newton_step(self, name: str) -> Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, None]]:
         """The step of Newton's method for the unknowns, or for λ from C M⁻¹(f(λ) − Cᵀ λ) + γ = 0."""
@@ -209,7 +220,7 @@ class System:
     def _suppliers(self, name: str, out: ca.SX) -> tuple[int, ...]:
         """Offsets of the blocks whose values an expression contains, of those needed for them first."""
         called = self.model.suppliers if self._foreign and ca.depends_on(out, self.model.p[self.parameters.size:]) else ()
-        return called + self.solvers(out, but=name.removeprefix("step of "))
+        return called + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
 
     def solvers(self, out: ca.SX, but: str = "") -> tuple[int, ...]:
         """Offsets of the blocks of variables that are solved for, as far as an expression contains them."""
@@ -254,7 +265,7 @@ class System:
             q, v, M, force = ca.vertcat(q, ca.SX.sym("no_q", s.numel())), ca.vertcat(v, s), ca.diagcat(M, ca.SX.eye(s.numel())), ca.vertcat(force, expressions["rate"])
         for name, symbols in (("w", w), ("lam", lam)):
             if name in self._further:
-                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel()))
+                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel(), 2 * self.dim))
                 blocks += [block[: solved.HEAD], symbols, block[solved.HEAD + symbols.numel():]]
                 self._solved[name] = offset, symbols
                 offset += block.numel()
@@ -340,7 +351,7 @@ class System:
                 raise ModelError(f"derivatives: {key!r} given, but the system has no {role}")
             arguments = argument_names(written)
             for point in probe_points(self.n):
-                full = dict(point, p=self.parameters.namespace(self.parameters.flat))
+                full = dict(self._further, **point, p=self.parameters.namespace(self.parameters.flat))
                 try:
                     expected = _difference(lambda x, point=point: self.functions[role].evaluate({**point, variable: x}), point[variable])  # noqa: B023
                     found = np.asarray(written(**{name: full[name] for name in arguments}), dtype=float).reshape(expected.shape)
@@ -390,6 +401,12 @@ class System:
         if self.parameters:
             lines.append(f"  {'parameters':{width}s} " + ", ".join(f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}" for k, v in self.parameters.items()))
         return "\n".join(lines)
+
+
+def _tangent(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
+    """By how much the unknowns change for z = (Δt, Δq, Δv), to first order."""
+    move = ca.SX.sym("move", 1 + 2 * model.n)
+    return model.y, move, ca.densify(model.u_t * move[0] + model.u_q @ move[1: 1 + model.n]), None
 
 
 class ODE(System):

@@ -7,9 +7,9 @@
 Each run owns its context, so runs of one system may go on in several threads at once.
 """
 
-COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, DENSE_CALLS, RANK = 0, 1, 2, 3, 4, 5, 6
+COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, DENSE_CALLS, RANK, LEFT_OUT = range(8)
 """Indices in the header: n, rows of g, rows of g and the velocity constraints together, address of the kernel `pieces`, offset of the work space,
-how often a dense kernel stepped in, and the smallest rank it met."""
+how often a dense kernel stepped in, the smallest rank it met, and the offset of a mark for each row that is known to depend on others and is left out."""
 
 PARAMETERS = 16
 """Where p begins."""

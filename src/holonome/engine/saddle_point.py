@@ -19,10 +19,11 @@ MASS_TOLERANCE = 1e-13
 
 
 @njit(cache=True)
-def factor_rows(C, A, tau, scale, order, n, m):
+def factor_rows(C, A, tau, scale, order, left_out, n, m):
     """QR with column pivoting of Cᵀ: A (m × n) holds the rows of C, one Householder vector in each; returns the rank.
 
     A[k, k:] keeps the reflector of step k, R[k, j] = A[j, k] for later rows j; ``order`` the original number of each row, ``scale`` its length.
+    Rows that are marked in ``left_out`` count as zero.
     """
     for i in range(m):
         length = 0.0
@@ -30,7 +31,7 @@ def factor_rows(C, A, tau, scale, order, n, m):
             length += C[i, j] * C[i, j]
         scale[i] = math.sqrt(length)
         order[i] = i
-        inverse = 1.0 / scale[i] if scale[i] > 0.0 else 0.0
+        inverse = 1.0 / scale[i] if scale[i] > 0.0 and left_out[i] == 0.0 else 0.0
         for j in range(n):
             A[i, j] = C[i, j] * inverse
     rank = 0

@@ -91,7 +91,7 @@ class Compliant:
                        (D @ (rate - cj * s(_spread(d, damped, rows)))[damped] - d) if damped else ca.SX(0, 1))
         size = Y.numel()
         initial = ca.vertcat(ca.SX(mg, 1), K @ c, ca.SX(rows, 1), D @ rate[damped] if damped else ca.SX(0, 1))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, size)), tested(self.error_test, n, size), tested(self.newton_test, n, size), model.rows + mg,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, size)), tested(self.error_test, model, size), tested(self.newton_test, model, size), model.rows + mg,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(size - 2 * n)]), np.concatenate([np.zeros(2 * n), np.ones(size - 2 * n)]), cj, tolerance, initial)
 
     def _series(self, inertia: ca.SX, tolerance: ca.SX) -> Callable[[ca.SX], ca.SX]:

@@ -48,7 +48,7 @@ from holonome.formulations.implicit import CHANGED, FRESH, SPARE, ImplicitKernel
 from holonome.model import Model
 from holonome.system import System
 
-(N, ROWS, POSITION_ROWS, CURRENT_P, FROZEN_P, WITH_V, TIMES_KAPPA, EQUATIONS, JACOBIAN, CHOSEN, RANK, POSITION_RANK, KAPPA, LARGEST_Q, CHANGES) = range(2, 17)
+(N, ROWS, POSITION_ROWS, CURRENT_P, FROZEN_P, WITH_V, TIMES_KAPPA, EQUATIONS, JACOBIAN, CHOSEN, RANK, POSITION_RANK, KAPPA, LARGEST_Q, CHANGES, STATES) = range(2, 18)
 """The block goes on with: sizes; which iteration; addresses of the GGL residual and of C; the largest entry of Q when the split was chosen; what is known of the split."""
 HEADER = 20
 
@@ -105,7 +105,7 @@ class CoordinateSplit:
 def refuse_lam(model: Model, name: str) -> None:
     """An iteration without multipliers cannot evaluate forces that depend on them."""
     if model.lam.numel():
-        raise ValueError(f"method: {name} takes the multipliers from the forces, so the forces must not depend on lam; use 'ggl', 'bdf' or an explicit method")
+        raise ValueError(f"method: {name.partition('(')[0]} takes the multipliers from the forces, so the forces must not depend on lam; use 'ggl', 'bdf' or an explicit method")
 
 
 class PredictionKernels(ImplicitKernels):
@@ -128,7 +128,7 @@ class PredictionKernels(ImplicitKernels):
         C = self._address("jacobian", lambda model: (model.y, ca.SX(0, 1), ca.densify(ca.reshape(model.C, m * n, 1)), None)) if m else 0
         block = np.zeros(_places(n, m, mg)[-1])
         block[[N, ROWS, POSITION_ROWS, EQUATIONS, JACOBIAN]] = n, m, mg, ImplicitKernels.F.__get__(self), C
-        block[CURRENT_P] = 1.0
+        block[CURRENT_P], block[STATES] = 1.0, model.states
         block[[WITH_V, TIMES_KAPPA]] = _TESTS.get(self.error_test, (0.0, 0.0))
         return block
 
@@ -296,7 +296,7 @@ def _test_independent(block, n, place, mask):
     weight = max(1.0, block[KAPPA]) if block[TIMES_KAPPA] > 0.0 else 1.0
     for i in range(n):
         mask[i] = weight if place[i] >= block[POSITION_RANK] else 0.0
-        mask[n + i] = weight if place[i] >= block[RANK] and block[WITH_V] > 0.0 else 0.0
+        mask[n + i] = weight if place[i] >= block[RANK] and (block[WITH_V] > 0.0 or i >= n - block[STATES]) else 0.0
 
 
 @njit(cache=True)

@@ -45,8 +45,8 @@ class GGL:
         Y, dY, y, dy = unknowns(model, mu=mg)
         F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
                        at(model, model.w, y), at(model, model.g, y))
-        error_tested = tested("all" if self.independent else self.error_test, n, Y.numel())
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), error_tested, tested(self.newton_test, n, Y.numel()), m + mg,
+        error_tested = tested("all" if self.independent else self.error_test, model, Y.numel())
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), error_tested, tested(self.newton_test, model, Y.numel()), m + mg,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
 
     def kernels(self, system: System) -> ImplicitKernels:

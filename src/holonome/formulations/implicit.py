@@ -96,12 +96,14 @@ def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
     return ca.substitute(expression, ca.vertcat(model.q, model.v, lam[0]), ca.vertcat(y["q"], y["v"], lam[1]))
 
 
-def tested(which: str, n: int, size: int) -> np.ndarray:
-    """A mask over the unknowns: positions, positions and velocities, or all."""
+def tested(which: str, model: Model, size: int) -> np.ndarray:
+    """A mask over the unknowns: positions, positions and velocities, or all; first-order states always."""
+    n = model.n
     count = {"q": n, "qv": 2 * n, "all": size}.get(which)
     if count is None:
         raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
-    return (np.arange(size) < count).astype(float)
+    number = np.arange(size)
+    return ((number < count) | ((number >= 2 * n - model.states) & (number < 2 * n))).astype(float)
 
 
 class _Elimination:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -36,6 +37,7 @@ class Index1:
     alpha: float | None = 0.0
     beta: float | None = 0.0
     error_test: str = "qv"
+    drifts: ClassVar[bool] = True
 
     def with_time_constant(self, time: float) -> Index1:
         """The same with α = β = 1/time."""
@@ -52,7 +54,7 @@ class Index1:
         size = Y.numel()
         groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
         row_powers = np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)])
-        return Residual(Y, dY, F, groups, tested(self.error_test, n, size), tested("qv", n, size), m, row_powers, np.zeros(size), accelerations=True)
+        return Residual(Y, dY, F, groups, tested(self.error_test, model, size), tested("qv", model, size), m, row_powers, np.zeros(size), accelerations=True)
 
 
 def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:

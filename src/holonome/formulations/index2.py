@@ -6,6 +6,7 @@ q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -25,10 +26,11 @@ class Index2:
     """
 
     error_test: str = "qv"
+    drifts: ClassVar[bool] = True
 
     def residual(self, model: Model) -> Residual:
         n, m = model.n, model.rows
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y), at(model, model.w, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, n, Y.numel()), tested("qv", n, Y.numel()), m,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, model, Y.numel()), tested("qv", model, Y.numel()), m,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]), np.concatenate([np.zeros(2 * n), np.ones(m)]))

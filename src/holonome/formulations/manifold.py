@@ -18,6 +18,10 @@ PIVOT_MARGIN = 1e-7
 """Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it loses about as many digits as this has."""
 
 
+_DEPENDENT = 1e-12
+"""Added to the diagonal for the invariants, relative to it: where their gradients depend on each other, the rest cannot be met and need not be."""
+
+
 class Saddle:
     """Symbolic solution of W x + Cᵀ λ = a, C x = b by the range space of W⁻¹Cᵀ: LDLᵀ of S = C W⁻¹ Cᵀ, no pivoting."""
 
@@ -81,7 +85,8 @@ class Manifold:
         gradient = model.I_y.T
         raised = ca.vertcat(ca.ldl_solve(gradient[:n, :], *self.metric), ca.ldl_solve(gradient[n:, :], *self.metric))
         directions = ca.horzcat(*[self._tangential_to_constraints(raised[:, i]) for i in range(count)])
-        return ca.densify(directions), ca.densify(ca.inv(ca.densify(model.I_y @ directions)))
+        S = ca.densify(model.I_y @ directions)
+        return ca.densify(directions), ca.densify(ca.inv(S + ca.diag(_DEPENDENT * ca.diag(S) + 1e-200)))
 
     def _tangential_to_constraints(self, x: ca.SX) -> ca.SX:
         n, model = self.model.n, self.model

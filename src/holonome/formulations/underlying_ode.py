@@ -32,7 +32,7 @@ from numba import njit
 
 from holonome.engine import saddle_point as sp
 from holonome.engine.calls import NativeKernel, call, carray, pointer, run_kernel, shift
-from holonome.engine.context import COORDINATES, DENSE_CALLS, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
+from holonome.engine.context import COORDINATES, DENSE_CALLS, LEFT_OUT, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
 from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.formulations.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
 from holonome.model import Model
@@ -63,7 +63,7 @@ class UnderlyingODE:
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", n, Y.numel()), tested("qv", n, Y.numel()), 0,
+        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested("qv", model, Y.numel()), tested("qv", model, Y.numel()), 0,
                         np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]), np.zeros(Y.numel()))
 
 
@@ -208,9 +208,10 @@ class Kernels:
         """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left free behind the parameters."""
         if extra not in self._templates:
             template = self._templates[extra] = system.context(extra)
-            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, WORK, RANK]] = self.n, self.position_rows, self.rows, self.pieces, template.size, self.rows
+            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, LEFT_OUT, WORK, RANK]] = (self.n, self.position_rows, self.rows, self.pieces, template.size,
+                                                                                         template.size + self.rows, self.rows)
         template = self._templates[extra]
-        context = np.zeros(template.size + self._work_size)
+        context = np.zeros(template.size + self.rows + self._work_size)
         context[: template.size] = template
         context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
         system.fill_guess(context)
@@ -289,7 +290,8 @@ def _dense(t, y, z, context, out, what):
     zero, at = _vector(memory, at, n)
     b, at = _vector(memory, at, m)
     order = order_.view(np.int64)
-    rank = sp.factor_rows(C, A, tau, scale, order, n, m)
+    left_out = shift(context, np.int64(context[LEFT_OUT]))
+    rank = sp.factor_rows(C, A, tau, scale, order, left_out, n, m)
     context[RANK] = min(context[RANK], float(rank))
     if not sp.factor_mass(M, A, tau, rank, B, pivots, n):
         return SINGULAR
@@ -322,7 +324,7 @@ def _dense(t, y, z, context, out, what):
         order2 = order2_.view(np.int64)
         B2, at = _view(memory, at, n, n)
         pivots2, at = _vector(memory, at, n)
-        rank2 = sp.factor_rows(C, A2, tau2, scale2, order2, n, mg)
+        rank2 = sp.factor_rows(C, A2, tau2, scale2, order2, left_out, n, mg)
         if not sp.factor_mass(M, A2, tau2, rank2, B2, pivots2, n):
             return SINGULAR
     for i in range(mg):
@@ -389,17 +391,26 @@ def dense_multipliers(t, y, z, context, out):
 
 
 @njit(cache=True, nogil=True)
-def over_points(address, twin, context_array, times, states, out):
-    """A kernel, or where it finds the matrix singular its dense twin, at many points; returns the number done before a failure."""
+def over_points(address, twin, context_array, times, states, out, fewest=1):
+    """A kernel, or where it finds the matrix singular its dense twin, at many points; returns the number done before a failure.
+
+    With ``fewest`` pieces or more the way from the point before is gone, so that unknowns can follow.
+    """
     context = pointer(context_array)
     y = np.empty(states.shape[1])
     value = np.empty(out.shape[1] + 1)
     for i in range(times.size):
-        y[:] = states[i]
-        status = call(address, times[i], pointer(y), pointer(y), context, pointer(value))
-        if status == SINGULAR and twin != 0:
-            status = call(twin, times[i], pointer(y), pointer(y), context, pointer(value))
-        if status != OK:
-            return i
+        pieces, done, status = (1 if i == 0 else fewest), 0, OK
+        while done < pieces:
+            part = (done + 1.0) / pieces
+            t = times[i] if i == 0 or part == 1.0 else times[i - 1] + part * (times[i] - times[i - 1])
+            y[:] = states[i] if i == 0 or part == 1.0 else states[i - 1] + part * (states[i] - states[i - 1])
+            status = call(address, t, pointer(y), pointer(y), context, pointer(value))
+            if status == SINGULAR and twin != 0:
+                status = call(twin, t, pointer(y), pointer(y), context, pointer(value))
+            if status == OK:
+                done += 1
+            else:
+                return i
         out[i] = value[:-1]
     return times.size
