@@ -225,7 +225,7 @@ def test_a_thousand_passages():
 
 def test_passages_by_srm():
     count, energy, branch, missed = passages("srm", 30, 2)
-    assert count > 50
+    assert count >= 50
     assert energy < 3e-5
     assert branch < 1e-7
     assert missed <= 2
@@ -325,7 +325,7 @@ def test_eps_too_small_is_refused_before_the_run():
     """h ‖GBE‖/ε must not exceed 2 for Heun; the bounds that the message gives are the right ones."""
     arm = hn.mechanisms.two_link_arm()
     run = {"system": arm.system, "t_span": (0, 1), "q0": arm.q0, "v0": arm.v0}
-    with pytest.raises(ValueError, match=r"h ‖GBE‖/ε = 2\.29 must not exceed 2\. Admissible are eps ≥ 0\.00057, or a step ≤ 0\.00088"):
+    with pytest.raises(ValueError, match=r"h ‖GBE‖/ε = 2\.29 must not exceed 2\. Admissible are eps ≥ 0\.00057, or a step ≤ 0\.00087"):
         hn.solve(**run, method=hn.Method(hn.SRM(eps=5e-4), HEUN))
     assert hn.solve(**run, method=hn.Method(hn.SRM(eps=5.8e-4, iterations=2), HEUN)).success
     assert hn.solve(**run, method=hn.Method(hn.SRM(eps=5e-4, iterations=2), hn.RungeKutta("heun", step=8.7e-4))).success

@@ -133,8 +133,11 @@ def _passages(rows, context_array, times, states, n, m, found):
         regular += r[p] > SINGULAR_BELOW
     if 2 * regular < points:
         return 0  # redundant rows
+    lowest = math.inf  # of the passage under way
     for p in range(points - 1):
         h = times[p + 1] - times[p]
+        if r[p] > 10 * SINGULAR_BELOW:
+            lowest = math.inf
         if h == 0.0:
             continue
         before = times[p] - times[p - 1] if p > 0 else 0.0
@@ -143,7 +146,8 @@ def _passages(rows, context_array, times, states, n, m, found):
         rises = after != 0.0 and r[p + 1] - (r[p + 2] - r[p + 1]) * h / after < 0.3 * r[p] + 0.1 * r[p + 1]
         if falls or rises or min(r[p], r[p + 1]) < SINGULAR_BELOW:
             t, low = _least(rows, context, times, states, p, scale, n, m, C, y)
-            if low < SINGULAR_BELOW and (count == 0 or abs(t - found[count - 1]) > 0.1 * abs(h)):
-                found[count] = t
-                count += 1
+            if low < SINGULAR_BELOW:
+                count += lowest == math.inf
+                if low < lowest:
+                    found[count - 1], lowest = t, low
     return count
