@@ -121,7 +121,8 @@ def circle_exact(t):
 def test_index_3_with_a_general_B(srm):
     times = np.linspace(0, 1, 11)
     exact, y = circle_exact(times)
-    sol = hn.solve(circle(), (0, 1), [np.cos(0.4), np.sin(0.4)], [-0.7 * np.sin(0.4), 0.7 * np.cos(0.4)], method=hn.Method(srm, hn.RungeKutta("dop853")), rtol=1e-7, atol=1e-9, t_eval=times)
+    q0, v0 = [np.cos(0.4), np.sin(0.4)], [-0.7 * np.sin(0.4), 0.7 * np.cos(0.4)]
+    sol = hn.solve(circle(), (0, 1), q0, v0, method=hn.Method(srm, hn.RungeKutta("dop853")), rtol=1e-7, atol=1e-9, t_eval=times)
     assert sol.success, sol.message
     np.testing.assert_allclose(sol.x, exact, atol=2e-5 if srm.variant == "baumgarte" else 2e-6)
     if srm.variant != "underlying":
@@ -143,7 +144,8 @@ def test_name_srm_meets_the_tolerance(name):
 
 def test_more_iterations_for_a_finer_tolerance():
     pendulum = hn.mechanisms.pendulum()
-    counts = [hn.solve(pendulum.system, (0, 2), pendulum.q0, method=hn.Method(hn.SRM(eps=1e-2), hn.RungeKutta("dop853")), rtol=r, atol=r).history.iterations[-1] for r in (1e-3, 1e-5, 1e-7)]
+    method = hn.Method(hn.SRM(eps=1e-2), hn.RungeKutta("dop853"))
+    counts = [hn.solve(pendulum.system, (0, 2), pendulum.q0, method=method, rtol=r, atol=r).history.iterations[-1] for r in (1e-3, 1e-5, 1e-7)]
     assert counts == sorted(set(counts))
 
 
@@ -290,7 +292,7 @@ def test_boundary_values_of_index_3():
 def test_boundary_values_with_a_general_B():
     """Both positions given; the initial velocity, 0.7 along the circle, comes out."""
     times = np.linspace(0, 1, 11)
-    exact, y = circle_exact(times)
+    exact, _ = circle_exact(times)
     result = hn.solve_bvp(circle(), lambda xa, xb, va, vb: [xa[1] - exact[1, 0], xb[1] - exact[1, -1]], times, np.vstack([exact + 0.01, np.zeros((2, 11))]))
     assert result.success
     np.testing.assert_allclose(result.sol(times)[:2], exact, atol=1e-8)
@@ -322,7 +324,7 @@ def test_arguments_of_srm(arguments, message):
 
 
 def test_eps_too_small_is_refused_before_the_run():
-    """h ‖GBE‖/ε must not exceed 2 for Heun; the bounds that the message gives are the right ones."""
+    """Heun: h ‖GBE‖/ε must not exceed 2; the bounds that the message gives are the right ones."""
     arm = hn.mechanisms.two_link_arm()
     run = {"system": arm.system, "t_span": (0, 1), "q0": arm.q0, "v0": arm.v0}
     with pytest.raises(ValueError, match=r"h ‖GBE‖/ε = 2\.29 must not exceed 2\. Admissible are eps ≥ 0\.00057, or a step ≤ 0\.00087"):

@@ -24,6 +24,7 @@ from holonome.interop.sympy import from_sympy
 from holonome.local_iteration import LocalIteration, solve_coupled
 from holonome.method import Method, methods
 from holonome.result import History, Solution
+from holonome.sequential import HigherIndexSolution
 from holonome.solve import solve
 from holonome.system import ODE, System
 
@@ -31,7 +32,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BDF", "GGL", "ODE", "SRM", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
-    "CoupledSolution", "CoupledSystem", "Elastic", "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System", "Index3", "Index3System",
-    "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver", "bushing", "consistent",
-    "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
+    "CoupledSolution", "CoupledSystem", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
+    "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver",
+    "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
 ]

@@ -51,8 +51,8 @@ def solve_bvp(system: System | Index2System | Index3System, boundary: Callable, 
     system
         An :class:`Index2System`, an :class:`Index3System` or a mechanical :class:`System`.
     boundary
-        For index 2 ``boundary(xa, xb)``, n − m values that vanish; for index 3 and mechanical systems ``boundary(xa, xb, va, vb)``, 2 (n − m) values: (2.2), (4.2).  That the constraints
-        hold at the left end, (2.3b), (4.3b), is added.
+        For index 2 ``boundary(xa, xb)``, n − m values that vanish; for index 3 and mechanical systems ``boundary(xa, xb, va, vb)``, 2 (n − m) values: (2.2), (4.2).
+        That the constraints hold at the left end, (2.3b), (4.3b), is added.
     mesh
         Increasing times from one end to the other, where the solution is first sought.
     guess : array or callable, optional
@@ -109,7 +109,8 @@ def solve_bvp(system: System | Index2System | Index3System, boundary: Callable, 
         values = np.atleast_1d(np.asarray(boundary(*ends), dtype=float)).ravel()
         held = equations.constraints(float(mesh[0]), a)
         if values.size + held.size != problem.size:
-            raise ValueError(f"boundary: {values.size} conditions; together with the {held.size} constraints at the left end there must be {problem.size}, so give {problem.size - held.size}")
+            raise ValueError(f"boundary: {values.size} conditions; together with the {held.size} constraints at the left end there must be {problem.size}, "
+                             f"so give {problem.size - held.size}")
         return np.concatenate([values, held])
 
     change, message, result = np.inf, "", None
@@ -131,7 +132,8 @@ def solve_bvp(system: System | Index2System | Index3System, boundary: Callable, 
         y = np.full((problem.carried, result.x.size), np.nan)
     elif srm.iterations is None and change > tol:
         message = f"the iterations do not settle: the last of {most} still changes x by {change:.1e}; give a smaller eps"
-    return BoundarySolution(result.x, result.y[: system.n], result.y[system.n:], y, result.sol, not message, message or f"solved in {len(solutions)} iterations", len(solutions), change)
+    told = message or f"solved in {len(solutions)} iterations"
+    return BoundarySolution(result.x, result.y[: system.n], result.y[system.n:], y, result.sol, not message, told, len(solutions), change)
 
 
 class _Functions:

@@ -78,14 +78,14 @@ class Equations:
     def By(self, y: ca.SX) -> ca.SX:
         """B y; for fewer y than rows, with the columns of the first of them, which are those of g."""
         rows = y.size1()
-        return self.given[:, :rows] @ y if self.given is not None else ca.ldl_solve(self.C[:rows, :].T @ y, *self.mass)
+        return ca.ldl_solve(self.C[:rows, :].T @ y, *self.mass) if self.mass else self.given[:, :rows] @ y  # type: ignore[index]
 
     @cached_property
     def B(self) -> ca.SX:
         return self.By(ca.SX(ca.DM.eye(self.m)))
 
 
-class _HigherIndex:
+class HigherIndex:
     """What index 2 and index 3 share: tracing, parameters, kernels.  ``order`` is ν."""
 
     order: int
@@ -172,7 +172,7 @@ class _HigherIndex:
         return f"{type(self).__name__}({self.name!r}, n={self.n}, m={self.m})"
 
 
-class Index2System(_HigherIndex):
+class Index2System(HigherIndex):
     """x′ = f(x, t) − B(x, t) y,  0 = g(x, t), with G B regular except, perhaps, in isolated points; (2.1) of Ascher & Lin.
 
     Parameters
@@ -199,7 +199,7 @@ class Index2System(_HigherIndex):
     order, f_arguments = 1, ("t", "x", "p")
 
 
-class Index3System(_HigherIndex):
+class Index3System(HigherIndex):
     """x″ = f(x, x′, t) − B(x, t) y,  0 = g(x, t); (4.1) of Ascher & Lin.  Mechanical systems are better given as :class:`System`.
 
     Parameters

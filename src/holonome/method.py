@@ -77,7 +77,7 @@ _REGISTRY = {
                   f"{_YEN}; {_DASSL}"),
     "cs": Entry(Method(CoordinateSplit("CS"), BDF()), "BDF with coordinate splitting, Newton's method without multipliers", f"{_YEN}; {_DASSL}"),
     "cm": Entry(Method(CoordinateSplit("CM"), BDF()), "BDF with coordinate splitting, the modified iteration for highly oscillatory systems", f"{_YEN}; {_DASSL}"),
-    "srm": Entry(Method(SRM(variant="singular"), RungeKutta("dop853")), "sequential regularization of Ascher & Lin, iterations advanced together; passes singular positions", _ASCHER),
+    "srm": Entry(Method(SRM(variant="singular"), RungeKutta("dop853")), "sequential regularization, iterations advanced together; passes singular positions", _ASCHER),
     "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
     "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),
     "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, SINGULAR
 from holonome.formulations.sequential_regularization import SRM, Regularized, regularized
 from holonome.formulations.underlying_ode import dense_landing, kernels
-from holonome.higher_index import Index2System, Index3System
+from holonome.higher_index import HigherIndex
 from holonome.initial import vector
 from holonome.integrators import runge_kutta as rk
 from holonome.integrators import sequential as seq
@@ -32,7 +30,7 @@ class Sequential(_Stepper):
 
     advance = staticmethod(seq.advance)
 
-    def __init__(self, system: System | Index2System | Index3System, srm: SRM, tableau: str, constant: float) -> None:
+    def __init__(self, system: System | HigherIndex, srm: SRM, tableau: str, constant: float) -> None:
         self.system, self.srm, self.tableau, self.constant = system, srm, tableau, constant
         problem = self.problem
         shown = problem.carried if not isinstance(system, System) else problem.m if srm.variant in ("invariant", "baumgarte") else 0
@@ -145,7 +143,8 @@ class Sequential(_Stepper):
         name = {"heun": "Heun's method", "dopri5": "Dormand–Prince 5(4)", "dop853": "DOP853"}[self.tableau]
         if not self._stiff:
             if h * rate > limit:
-                raise ValueError(f"SRM: alpha = {self.problem.iteration.alpha} makes the constraints a process of rate {rate:.3g}; {name} with step {h:g} needs rates below {limit / h:.3g}")
+                raise ValueError(f"SRM: alpha = {self.problem.iteration.alpha} makes the constraints a process of rate {rate:.3g}; "
+                                 f"{name} with step {h:g} needs rates below {limit / h:.3g}")
             return 1e-8 if eps is None else eps
         if eps is None:
             return (2 * h or 0.5 * usual) * rate / limit
@@ -221,7 +220,7 @@ class HigherIndexSolution:
         What happened.
     """
 
-    system: Index2System | Index3System
+    system: HigherIndex
     method: str
     t: np.ndarray
     states: np.ndarray
@@ -289,7 +288,7 @@ class HigherIndexSolution:
                 f"  method {self.method}: {self.steps} steps ({self.rejections} rejected), {self.nfev} evaluations\n  constraints hold to |g| ≤ {self.drift:.1e}")
 
 
-def solve_higher_index(system: Index2System | Index3System, t0: float, t1: float, x0: Any, v0: Any, name: str, srm: SRM, tableau: str, constant: float, rtol: float, atol: Any,
+def solve_higher_index(system: HigherIndex, t0: float, t1: float, x0: Any, v0: Any, name: str, srm: SRM, tableau: str, constant: float, rtol: float, atol: Any,
                        t_eval: np.ndarray | None, first_step: float | None, max_step: float, max_steps: int) -> HigherIndexSolution:
     """One run; see :func:`holonome.solve`."""
     state = vector("x0", x0, system.n)
@@ -333,7 +332,7 @@ def solve_higher_index(system: Index2System | Index3System, t0: float, t1: float
                                int(counts[run.REJECTED]), int(counts[run.NFEV]), int(memory[seq.ACTIVE]), stepper.eps, srm.variant != "singular")
 
 
-def _require_consistent(system: Index2System | Index3System, t0: float, state: np.ndarray) -> None:
+def _require_consistent(system: HigherIndex, t0: float, state: np.ndarray) -> None:
     """The start must satisfy g = 0 (2.3b), and for index 3 g′ = 0 (4.3b)."""
     if not np.all(np.isfinite(state)):
         raise ValueError("x0: not finite")

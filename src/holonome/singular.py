@@ -1,8 +1,8 @@
 """Where the rank of the constraints fell on the way, found after a run from its points.
 
-For rows of C scaled by their length at a few points, r(t) is the last pivot of an orthogonalisation with pivoting, about the smallest singular value.  At a passage it falls to zero like
-|t − t*| and rises again, usually between two points.  Where r, continued straight on from one side, would fall to nothing before the next point, the least value along the cubic
-Hermite interpolant of q decides.
+For rows of C scaled by their length at a few points, r(t) is the last pivot of an orthogonalisation with pivoting, about the smallest singular value.  At a passage it
+falls to zero like |t − t*| and rises again, usually between two points.  Where r, continued straight on from one side, would fall to nothing before the next point, the
+least value along the cubic Hermite interpolant of q decides.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.index1 import Index1
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
-from holonome.higher_index import Index2System, Index3System
+from holonome.higher_index import HigherIndex
 from holonome.initial import consistent, full_state, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
@@ -52,7 +52,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     Parameters
     ----------
     system
-        What moves.
+        What moves.  Also an :class:`Index2System` or :class:`Index3System`, with its x at the start as ``q0``; the result then is a :class:`HigherIndexSolution`.
     t_span
         Initial and final time; the final one may lie before the initial one.
     q0, v0
@@ -103,7 +103,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     (True, True)
     """
     announce_first_use()
-    if isinstance(system, Index2System | Index3System):
+    if isinstance(system, HigherIndex):
         return _higher_index(system, t_span, q0, v0, method, rtol, atol, t_eval, first_step, max_step, step, parameters, max_steps)  # type: ignore[return-value]
     if not isinstance(system, System):
         remedy = "; give mechanism.system" if hasattr(system, "system") else "; use hn.solve_coupled" if hasattr(system, "subsystems") else ""
@@ -203,7 +203,7 @@ def _hidden_stiffness(solution: Solution) -> str:
     return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
 
 
-def _higher_index(system: Index2System | Index3System, t_span: Any, x0: Any, v0: Any, method: str | Method, rtol: float, atol: Any, t_eval: Any, first_step: Any, max_step: Any,
+def _higher_index(system: HigherIndex, t_span: Any, x0: Any, v0: Any, method: str | Method, rtol: float, atol: Any, t_eval: Any, first_step: Any, max_step: Any,
                   step: Any, parameters: Any, max_steps: int) -> Any:
     """Problems of index 2 and 3 in general form, by sequential regularization."""
     if parameters:

@@ -43,8 +43,7 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK
 from holonome.errors import ModelError
 from holonome.formulations.implicit import Residual, unknowns
-from holonome.higher_index import Equations, mechanical
-from holonome.higher_index import _HigherIndex as HigherIndex
+from holonome.higher_index import Equations, HigherIndex, mechanical
 from holonome.model import Model
 from holonome.system import System
 from holonome.tracing import argument_names, trace, traced
@@ -119,8 +118,9 @@ class SRM:
             object.__setattr__(self, "eps", tuple(self.eps))  # type: ignore[arg-type]
         if self.alpha is not None:
             object.__setattr__(self, "alpha", _alphas(self.alpha))
-        for value in np.atleast_1d(self.eps) if self.eps is not None else ():
-            if not (isinstance(value, Real) and np.isfinite(value) and (value > 0 or (value == 0 and self.alpha is not None and self.alpha[0] != 0))):
+        free = self.alpha is not None and self.alpha[0] != 0
+        for value in () if self.eps is None else self.eps if isinstance(self.eps, tuple) else (self.eps,):
+            if not (isinstance(value, Real) and (0 < float(value) < np.inf or (value == 0 and free))):
                 raise ValueError(f"SRM: eps = {self.eps!r}; give a positive number, or one for each iteration (zero only with alpha[0] != 0)")
         if isinstance(self.eps, tuple) and len(self.eps) != self.iterations:
             raise ValueError(f"SRM: eps has {len(self.eps)} values; give as many as iterations, and iterations = {self.iterations!r}")
@@ -153,7 +153,7 @@ class SRM:
         """For BDF, with E = I: Y = (q_S, v_S, λ_S; q_s, v_s, λ_s for s < S; λ₀), λ₀′ = 0; (5.3) times M, and (5.4) times ε."""
         if self.variant != "invariant" or self.E != "identity" or self.post_stabilization:
             raise TypeError("SRM: with BDF only variant='invariant' with E='identity' and without post_stabilization is available; use RungeKutta('dop853') for the others")
-        n, m, mg = model.n, model.rows, model.position_rows
+        n, m = model.n, model.rows
         S, eps = self.iterations or 2, np.broadcast_to(np.asarray(self.eps, dtype=float), self.iterations or 2)
         further = {f"{name}{s}": size for s in range(1, S) for name, size in (("q", n), ("v", n), ("lam", m))}
         Y, dY, y, dy = unknowns(model, **further, lam0=m)

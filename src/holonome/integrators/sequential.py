@@ -2,15 +2,16 @@
 
     for each step:  for s = 1 … S:  a step of the method for x_s, in which y_{s−1} is known
 
-so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in
-its second.  The others take the value that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
+so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1})
+in its second.  The others take the value that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
 
-Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at the end of a step: the new one begins where the last one
-stands, and the step is repeated.  x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too large.  Where it is free
-too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In the layer of length ε at the start, more iterations do not help (Theorem 2.2), and a difference above the
-tolerance is let pass.
+Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at the end of a step: the new one begins where the
+last one stands, and the step is repeated.  x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too
+large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In the layer of length ε at the start, more iterations do not help
+(Theorem 2.2), and a difference above the tolerance is let pass.
 
-A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
+A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the constraints: ε⁻¹ B E g′ then is far larger than all
+accelerations before.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.run import part
 from holonome.integrators.runge_kutta import Tableau, _combine, _combine_alone, padded
 
-(RATE, FREE, STABILIZATION, TIMES, STATE, CARRIED, ACTIVE, ACTIVE_OLD, MOST, AUTOMATIC, MESH, CONSTANT, ORDER, EPS, Y0, X, X_OLD, F, F_OLD, CARRY, CARRY_OLD, X_NEW, F_NEW, CARRY_NEW,
- K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, A, B, C, E, E_SECOND, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE, VIOLATION, LARGEST,
- FASTEST, IMPASSE, INDEX, BEFORE) = range(30, 80)
+(RATE, FREE, STABILIZATION, TIMES, STATE, CARRIED, ACTIVE, ACTIVE_OLD, MOST, AUTOMATIC, MESH, CONSTANT, ORDER, EPS, Y0, X, X_OLD, F, F_OLD, CARRY, CARRY_OLD, X_NEW, F_NEW,
+ CARRY_NEW, K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, A, B, C, E, E_SECOND, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE,
+ VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE) = range(30, 80)
 """Places in the header of the memory that belong to this integrator."""
 
 STABLE = {"heun": 2.0, "dopri5": 3.3, "dop853": 6.1}
@@ -94,8 +95,8 @@ class Parts(NamedTuple):
 @njit(cache=True)
 def _parts(memory):
     size = int(memory[STATE])
-    return Parts(size, (size + 3) // 4 * 4, int(memory[CARRIED]), int(memory[STAGES]), int(memory[RATE]), int(memory[FREE]), int(memory[TIMES]), memory[MESH] > 0.0, memory[run.RTOL],
-                 part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, K), part(memory, A), part(memory, B), part(memory, C), part(memory, E),
+    return Parts(size, (size + 3) // 4 * 4, int(memory[CARRIED]), int(memory[STAGES]), int(memory[RATE]), int(memory[FREE]), int(memory[TIMES]), memory[MESH] > 0.0,
+                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, K), part(memory, A), part(memory, B), part(memory, C), part(memory, E),
                  part(memory, E_SECOND), part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR), part(memory, STAGE_CARRY), part(memory, X_NEW),
                  part(memory, F_NEW), part(memory, CARRY_NEW))
 
@@ -132,7 +133,8 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
     """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.  Returns the status and the squared error, summed."""
     total, stages, size, stride, carried = 0.0, P.stages, P.size, P.stride, P.carried
     for s in range(active):
-        x, last, x_new, f_new, carry_new = shift(x_all, s * stride), shift(carry_all, s * carried), shift(P.x_new, s * stride), shift(P.f_new, s * stride), shift(P.carry_new, s * carried)
+        x, last = shift(x_all, s * stride), shift(carry_all, s * carried)
+        x_new, f_new, carry_new = shift(P.x_new, s * stride), shift(P.f_new, s * stride), shift(P.carry_new, s * carried)
         own, before = shift(P.stage_carry, s * stages * carried), shift(P.stage_carry, (s - 1) * stages * carried)
         finished = P.y0 if s == 0 else shift(P.carry_new, (s - 1) * carried)
         _copy(shift(f_all, s * stride), P.k, stride)
@@ -391,7 +393,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 memory[BEFORE] = memory[DIFFERENCE]
                 counts[run.NFEV] += 1
                 status = _add(P, memory, context, active, t)
-                if status == RAISED or status == INTERRUPTED:
+                if status >= RAISED:
                     return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED
                 continue
             if memory[DIFFERENCE] > (_ASTRAY[0] if memory[AUTOMATIC] > 1.0 else _ASTRAY[1]):

@@ -29,12 +29,13 @@ CLOSE, CLOSE_FOURTH = 0.05, 0.15
 CRITERION = f"every value within {CLOSE:.0%} of the published one, in iteration 4 within {CLOSE_FOURTH:.0%}"
 
 Exact = Callable[[Any], np.ndarray]
-Problem = tuple[hn.Index2System, Exact]
+Problem = tuple[Any, Exact]
+"""An `hn.Index2System` and its solution."""
 
 
 def heun(step: float, **srm: Any) -> hn.Method:
     """The paper's method: y₀ ≡ 0, Heun at constant step."""
-    return hn.Method(hn.SRM(**({"y0": 0.0} | srm)), hn.RungeKutta("heun", step=step))
+    return hn.Method(hn.SRM(y0=0.0, **srm), hn.RungeKutta("heun", step=step))
 
 
 def baumgarte(step: float) -> hn.Method:
@@ -43,7 +44,7 @@ def baumgarte(step: float) -> hn.Method:
 
 
 def example_3_1_problem() -> Problem:
-    """Example 3.1; P depends on the direction in which the singular point (0, π) is approached. The first entry of f is printed as sin x₁, with which the stated solution is none."""
+    """Example 3.1; P depends on the direction in which (0, π) is approached. The first entry of f is printed as sin x₁, with which the stated solution is none."""
     def f(x):
         return np.array([np.sin(x[1]), 2 * np.sin(x[1]) - np.sin(x[0])]) / (np.sin(x[1]) - np.sin(x[0]))
 
@@ -120,13 +121,15 @@ def _of_table_6_1(method: str, iteration: int) -> tuple[Problem, hn.Method]:
 @PAPER.experiment("table-6.1", "Example 6.1, index 2 without a singularity, h = 0.001")
 def table_6_1(progress: Progress) -> Table:
     """Errors with α₁ = 1 (ε = 1e-8) and α₁ = 0 (ε = 5e-3) for three choices of E."""
-    misprint = {("α1=0 E=(GB)ᵀ", "1", ".5"): "Misprint: .16e-1 fits its neighbours and its drift.", ("α1=0 E=(GB)ᵀ", "4", ".5"): "Misprint: .91e-6 fits its neighbours and its drift."}
+    fits = "fits its neighbours and its drift."
+    misprint = {("α1=0 E=(GB)ᵀ", "1", ".5"): f"Misprint: .16e-1 {fits}", ("α1=0 E=(GB)ᵀ", "4", ".5"): f"Misprint: .91e-6 {fits}"}
     rows = _index_2("table_6_1", _of_table_6_1, misprint, "", progress)
     per = {row.case["it."]: row.measured["ex"] for row in rows if row.case["method"] == "α1=0 E=I" and row.case["t"] == "1"}
     ratios = [per[str(s)] / per[str(s + 1)] for s in (1, 2)]
     return Table(rows=rows, criterion=CRITERION,
                  claims=[Claim.of("For α₁ = 0 each iteration improves the error at a rate of about O(ε), until that of the second-order method is reached.", min(ratios) > 20,
-                                  f"at t = 1 with E = I by factors of {ratios[0]:.0f} and {ratios[1]:.0f}, ε being 1/200; the fourth iteration is left with the error of Heun's method.")],
+                                  f"at t = 1 with E = I by factors of {ratios[0]:.0f} and {ratios[1]:.0f}, ε being 1/200; "
+                                  "the fourth iteration is left with the error of Heun's method.")],
                  notes=["f₁ is printed as 1 − eᵗ; the stated solution belongs to 1 − e⁻ᵗ.", "Baumgarte has α₂ = 1/h = 1000, which the paper does not say."])
 
 
@@ -222,6 +225,10 @@ def table_6_5(progress: Progress) -> Table:
                  notes=[_CRANK, "The position drift of the second iteration is that of Heun's method."])
 
 
+def _curves(x: np.ndarray, values: dict[str, np.ndarray]) -> list[Curve]:
+    return [Curve(name, x, y, {"color": colour, "linewidth": 0.9}) for (name, y), colour in zip(values.items(), COLOURS, strict=False)]
+
+
 @PAPER.experiment("figure-6.1", "the slider-crank through its singular positions up to t = 70")
 def figure_6_1(progress: Progress) -> Figure:
     """θ₁ = φ₁ − 3π/2 and θ₂ = φ₂ − π/2, their velocities, and the error of θ₁ for one, two and three iterations."""
@@ -231,18 +238,16 @@ def figure_6_1(progress: Progress) -> Figure:
     for s in (1, 2, 3):
         progress((s - 1) / 3, f"iteration {s}")
         solutions[s] = crank(s, times)
-    last, thin = solutions[3], {"linewidth": 0.9}
+    last = solutions[3]
     angles = {"θ₁": last.q[2] - 1.5 * np.pi, "θ₂": last.q[5] - 0.5 * np.pi}
     velocities = {"θ₁′": last.v[2], "θ₂′": last.v[5]}
-    difference = {s: np.abs(sol.q[2] - exact.q[2][: sol.t.size]) for s, sol in solutions.items()}
-    worst = {s: float(np.max(values)) for s, values in difference.items()}
+    difference = {f"iteration {s}": np.abs(sol.q[2] - exact.q[2][: sol.t.size]) for s, sol in solutions.items()}
+    worst = dict(enumerate((float(np.max(values)) for values in difference.values()), 1))
     done = all(sol.success for sol in solutions.values())
     return Figure(
-        panels=[Panel("angles", "time t", "", [Curve(name, times, value, {"color": colour} | thin) for (name, value), colour in zip(angles.items(), COLOURS, strict=False)],
-                      {"xlim": (0, 70), "ylim": (-1, 1.8)}),
-                Panel("angular velocities", "time t", "", [Curve(name, times, value, {"color": colour} | thin) for (name, value), colour in zip(velocities.items(), COLOURS, strict=False)],
-                      {"xlim": (0, 70), "ylim": (-1.8, 3.2)}),
-                Panel("error of θ₁", "time t", "", [Curve(f"iteration {s}", times[1:], np.maximum(value[1:], 1e-12), {"color": COLOURS[s - 1]} | thin) for s, value in difference.items()],
+        panels=[Panel("angles", "time t", "", _curves(times, angles), {"xlim": (0, 70), "ylim": (-1, 1.8)}),
+                Panel("angular velocities", "time t", "", _curves(times, velocities), {"xlim": (0, 70), "ylim": (-1.8, 3.2)}),
+                Panel("error of θ₁", "time t", "", _curves(times[1:], {name: np.maximum(value[1:], 1e-12) for name, value in difference.items()}),
                       {"yscale": "log", "xlim": (0, 70)})],
         columns=1, size=(7.4, 2.2),
         claims=[Claim.of("The solution is calculated until t = 70 without any difficulty.", done and worst[2] < 1e-3 and worst[3] < 1e-5,
@@ -265,7 +270,8 @@ def _others(mechanism: Any) -> Claim:
             change = float(np.max(np.abs(sol.energy - mechanism_energy(mechanism)))) if sol.success and sol.energy is not None else np.inf
         wrong.append(not change < 0.1)
         told.append(f"{name} {'fails' if wrong[-1] else f'keeps the energy to {change:.0e}'}")
-    return Claim.of("The formulations without regard to singularities, and the usual stabilizations, give wildly different results after several periods.", all(wrong), "; ".join(told) + ".")
+    statement = "The formulations without regard to singularities, and the usual stabilizations, give wildly different results after several periods."
+    return Claim.of(statement, all(wrong), "; ".join(told) + ".")
 
 
 def mechanism_energy(mechanism: Any) -> float:
@@ -292,9 +298,9 @@ def figure_6_2(progress: Progress) -> Figure:
     peaks = acceleration[1:-1][inner]
     spread = float(np.ptp(peaks) / np.max(peaks))
     return Figure(
-        panels=[Panel("acceleration of the slider end, three iterations", "time t", "", [Curve("", times, acceleration, {"color": COLOURS[0], "linewidth": 1.0})], {"xlim": (0, 10)}),
-                Panel("relative change of the energy", "time t", "", [Curve(f"iteration {s}", times[1:], np.maximum(np.abs(change[1:]), 1e-10), {"color": COLOURS[s - 1], "linewidth": 1.0})
-                                                                      for s, change in changes.items()], {"yscale": "log", "xlim": (0, 10)})],
+        panels=[Panel("acceleration of the slider end, three iterations", "time t", "", _curves(times, {"": acceleration}), {"xlim": (0, 10)}),
+                Panel("relative change of the energy", "time t", "", _curves(times[1:], {f"iteration {s}": np.maximum(np.abs(change[1:]), 1e-10) for s, change in changes.items()}),
+                      {"yscale": "log", "xlim": (0, 10)})],
         columns=1, size=(7.4, 2.6),
         claims=[Claim.of("The maximum values in each period do not differ, as they do in an earlier result.", spread < 0.02,
                          f"{peaks.size} maxima, equal to {spread:.1%}; the energy changes by {', '.join(f'{change[-1]:.1g}' for change in changes.values())} in 1 to 4 iterations, "
@@ -320,7 +326,8 @@ def example_3_1(progress: Progress) -> Figure:
         claims=[Claim.of("Near the singular point the accuracy is reduced and no longer behaves like O(εˢ); B y may fail to be approximated there.",
                          all(ends[s][1] > 10 * ends[s][0] for s in (2, 3)),
                          f"errors of x before the singular point {', '.join(f'{ends[s][0]:.0e}' for s in ends)}, behind it {', '.join(f'{ends[s][1]:.0e}' for s in ends)}.")],
-        notes=["The first entry of f is printed as sin x₁; the stated solution belongs to sin x₂.", "The error behind the point stays, as nothing draws a solution back along the constraint."])
+        notes=["The first entry of f is printed as sin x₁; the stated solution belongs to sin x₂.",
+               "The error behind the point stays, as nothing draws a solution back along the constraint."])
 
 
 def _slopes(run: Callable[[float, int], float], eps: np.ndarray, progress: Progress) -> tuple[list[Curve], list[float]]:
@@ -333,6 +340,7 @@ def _slopes(run: Callable[[float, int], float], eps: np.ndarray, progress: Progr
     return curves, slopes
 
 
+_MEASURED = "Example 6.1 by DOP853 with rtol 1e-13, largest error for 0.4 ≤ t ≤ 1."
 _TIMES = np.linspace(0.4, 1.0, 13)
 _EPS = np.array([5e-3, 2e-3, 1e-3, 4e-4])
 
@@ -369,14 +377,14 @@ def index_3_error(eps: float, s: int, **srm: Any) -> float:
 def theorem_2_1(progress: Progress) -> Figure:
     """Slopes on Example 6.1."""
     cases = {f"α₁ = 1, {name}": partial(index_2_error, E=E, alpha=(1.0, 1.0)) for name, E in _MATRICES.items()}
-    return _theorem("x_s − x_e = O(εˢ) for 0 ≤ t ≤ t_f and s ≥ 1.", cases, progress, ["Example 6.1 by DOP853 with rtol 1e-13, largest error for 0.4 ≤ t ≤ 1."])
+    return _theorem("x_s − x_e = O(εˢ) for 0 ≤ t ≤ t_f and s ≥ 1.", cases, progress, [_MEASURED])
 
 
 @PAPER.experiment("theorem-2.2", "α₁ = 0: the error after s iterations is O(εˢ) away from an initial layer")
 def theorem_2_2(progress: Progress) -> Figure:
     """Slopes on Example 6.1, y₀ ≡ 0, so m = −1."""
     cases = {f"α₁ = 0, {name}": partial(index_2_error, E=E) for name, E in _MATRICES.items()}
-    return _theorem("x_s − x_e = O(εˢ) for all s away from an initial layer of size O(ε).", cases, progress, ["Example 6.1 by DOP853 with rtol 1e-13, largest error for 0.4 ≤ t ≤ 1."])
+    return _theorem("x_s − x_e = O(εˢ) for all s away from an initial layer of size O(ε).", cases, progress, [_MEASURED])
 
 
 @PAPER.experiment("theorem-4.1", "index 3, (4.14)–(4.16): the error after s iterations is O(εˢ)")
