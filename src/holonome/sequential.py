@@ -30,8 +30,8 @@ class Sequential(_Stepper):
 
     advance = staticmethod(seq.advance)
 
-    def __init__(self, system: System | HigherIndex, srm: SRM, tableau: str, constant: float) -> None:
-        self.system, self.srm, self.tableau, self.constant = system, srm, tableau, constant
+    def __init__(self, system: System | HigherIndex, srm: SRM, tableau: str, constant: float, way: int) -> None:
+        self.system, self.srm, self.tableau, self.constant, self.way = system, srm, tableau, constant, way
         problem = self.problem
         shown = problem.carried if not isinstance(system, System) else problem.m if srm.variant in ("invariant", "baumgarte") else 0
         self.columns = problem.size + shown
@@ -40,7 +40,7 @@ class Sequential(_Stepper):
 
     @property
     def problem(self) -> Regularized:
-        return regularized(self.system, self.srm)
+        return regularized(self.system, self.srm, self.way)
 
     @property
     def _freedom(self) -> float:
@@ -57,7 +57,7 @@ class Sequential(_Stepper):
                          seq.STABILIZATION: problem.address("stabilization") if srm.post_stabilization else 0}
             return header | own_header | addresses, at, own
 
-        key = ("memory", "SRM", self.tableau, srm.variant, srm.E, srm.alpha, bool(srm.post_stabilization), self.most, events)
+        key = ("memory", "SRM", self.tableau, srm.variant, srm.E, srm.alpha, bool(srm.post_stabilization), self.most, self.way, events)
         memory = _shared(self.system, key, build)  # type: ignore[arg-type]
         memory[run.ON_MANIFOLD], memory[seq.CONSTANT], memory[seq.MESH], memory[seq.TIMES] = 1.0, self.constant, self.tableau == "heun", srm.post_stabilization
         memory[seq.AUTOMATIC], memory[seq.ACTIVE], memory[seq.INDEX] = self._freedom, min(2, self.most) if self.automatic else self.most, problem.order + 1
@@ -125,7 +125,7 @@ class Sequential(_Stepper):
             return float(np.max(np.abs(np.roots(alpha)), initial=0.0))
         matrix = problem.evaluate("stiffness", context, t, x, np.zeros(problem.carried + 1), m * m)
         largest = 1.0 if matrix is None else float(np.max(np.abs(np.linalg.eigvals(matrix.reshape(m, m)))))
-        return largest * (alpha[1] if alpha else 1.0)
+        return largest * (abs(alpha[1]) if alpha else 1.0)
 
     def _usual_step(self, context: np.ndarray, t: float, x: np.ndarray, rtol: float, longest: float) -> float:
         """The step that a method of this order takes, roughly: rtol^{1/p} of the time in which the motion changes, |x|/|x′| or √(|x|/|x″|) at the start."""
@@ -297,7 +297,7 @@ def solve_higher_index(system: HigherIndex, t0: float, t1: float, x0: Any, v0: A
     elif v0 is not None:
         raise ValueError("v0: a problem of index 2 has no velocities; leave it out")
     _require_consistent(system, t0, state)
-    stepper = Sequential(system, srm, tableau, constant)
+    stepper = Sequential(system, srm, tableau, constant, 1 if t1 > t0 else -1)
     memory, context, size = stepper.memory(0), system.context(), state.size
     memory[[run.T, run.T_START, run.T_OLD]] = t0
     memory[run.T_END], memory[run.RTOL], memory[run.H_MAX], memory[run.FIRST_STEP] = t1, rtol, max_step, first_step or 0.0

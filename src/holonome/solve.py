@@ -230,7 +230,9 @@ def _stepper(system: System, method: Method, t0: float, t1: float, projection: b
     size = _constant_step(method, step)
     if isinstance(method.formulation, SRM):
         if isinstance(method.integrator, RungeKutta):
-            return Sequential(system, method.formulation, method.integrator.name, size)
+            return Sequential(system, method.formulation, method.integrator.name, size, 1 if t1 > t0 else -1)
+        if t1 < t0:
+            raise ValueError("t_span: SRM with BDF runs forward in time only; use RungeKutta('dop853'), or another formulation")
         eps = math.sqrt(rtol) / 10 if method.formulation.eps is None else method.formulation.eps
         return Implicit(system, replace(method.formulation, eps=eps, iterations=method.formulation.iterations or 2), method.integrator, size)
     if isinstance(method.integrator, RungeKutta) and isinstance(method.formulation, UnderlyingODE):

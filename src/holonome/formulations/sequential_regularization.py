@@ -19,6 +19,8 @@ system for any ε ≥ 0, equivalent to (2.12); ε = 0 is Baumgarte's method (2.1
 (GB)⁻¹ is applied through the orthogonalised rows of G, each scaled to length one before: P and B(GB)⁻¹g do not depend on the scaling, so that a row may vanish along
 the way as long as its direction has a limit.  In the exact singular point the kernel says SINGULAR and (B y)_s keeps its last value.
 
+Backward in time stability asks for −ε, and for signs of α₁, α₂, α₃ that alternate: what is meant are derivatives in the direction of the run.
+
 Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
 
     rate            out = (y′, y_s, δ), δ the size of the constraint violation as a change of x (index 2) or of x′ (index 3), max |B E g| or max |B E g′|
@@ -269,15 +271,16 @@ class _Inverse:
 
 
 class _Iteration:
-    """The expressions of one variant for one set of equations."""
+    """The expressions of one variant for one set of equations; ``way`` is 1, or −1 for runs backward in time."""
 
-    def __init__(self, e: Equations, srm: SRM) -> None:
-        self.e, self.srm, self.alpha = e, srm, srm.checked_alpha(e.order)
+    def __init__(self, e: Equations, srm: SRM, way: int) -> None:
+        self.e, self.srm, self.way = e, srm, way
+        self.alpha = tuple(way**i * a for i, a in enumerate(srm.checked_alpha(e.order)))
         self.singular = srm.variant == "singular"
         self.E = "inverse" if self.singular else srm.E
         self.mg = e.g.numel()
         self.carried = e.n if self.singular else (self.mg + e.m if srm.variant == "underlying" and e.order == 2 else e.m)
-        self.eps, self.previous = ca.SX.sym("eps"), ca.SX.sym("previous", self.carried)
+        self.eps, self.previous = ca.SX.sym("eps"), ca.SX.sym("previous", self.carried)  # |ε|
         self.z = ca.vertcat(self.eps, self.previous)
 
     @cached_property
@@ -329,7 +332,7 @@ class _Iteration:
         return e.f - yhat if e.order == 1 else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
 
     def rate(self, _):
-        e, eps = self.e, self.eps
+        e, eps = self.e, self.eps if self.alpha else self.way * self.eps
         violation = e.w                                                                             # g, or on the velocity level g′
         size = self.BEu(violation)
         if self.singular:
@@ -387,8 +390,8 @@ class _Iteration:
 class Regularized:
     """Addresses of the kernels of one system and variant, compiled when first asked for; ``size`` of a state, ``carried`` numbers of y_s."""
 
-    def __init__(self, system: System | HigherIndex, srm: SRM) -> None:
-        self.system, self.srm = system, srm
+    def __init__(self, system: System | HigherIndex, srm: SRM, way: int) -> None:
+        self.system, self.srm, self.way = system, srm, way
         if system.m == 0:
             raise ValueError("method: SRM regularizes constraints, and this system has none; use 'dop853'")
         if isinstance(system, System):
@@ -402,7 +405,7 @@ class Regularized:
             equations = system.equations
         if (srm.variant == "singular" or srm.E in ("inverse", "transpose")) and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION:
             raise ValueError(f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for E='identity' only")
-        self.iteration = _Iteration(equations, srm)
+        self.iteration = _Iteration(equations, srm, way)
         self.order, self.size, self.carried, self.m = equations.order, equations.state.numel(), self.iteration.carried, equations.m
 
     def _trace(self, function: Callable, size: int) -> ca.SX:
@@ -419,7 +422,7 @@ class Regularized:
         return ca.reshape(flat, size, size).T
 
     def kernel(self, name: str) -> Any:
-        variant = self.srm.variant, self.srm.E, self.srm.alpha
+        variant = self.srm.variant, self.srm.E, self.srm.alpha, self.way
         return self.system.kernel(f"SRM {variant!r} {name}", getattr(self.iteration, name))
 
     def address(self, name: str) -> int:
@@ -431,9 +434,9 @@ class Regularized:
         return out[:size] if run_kernel(self.address(name), t, x, z, context, out) == OK and np.all(np.isfinite(out)) else None
 
 
-def regularized(system: System | HigherIndex, srm: SRM) -> Regularized:
+def regularized(system: System | HigherIndex, srm: SRM, way: int = 1) -> Regularized:
     """The kernels of a system for a variant; shared by all its copies with other parameters."""
-    key = "SRM", srm.variant, srm.E, srm.alpha
+    key = "SRM", srm.variant, srm.E, srm.alpha, way
     if key not in system.shared:
-        system.shared[key] = Regularized(system, srm)
+        system.shared[key] = Regularized(system, srm, way)
     return system.shared[key]
