@@ -173,11 +173,21 @@ def test_moving_constraints():
 
 
 def test_redundant_rows_with_the_identity():
-    """G M⁻¹ Gᵀ is singular everywhere; E = I does not mind."""
+    """G M⁻¹ Gᵀ is singular everywhere; E = I does not mind, (5.5) refuses."""
     twice = hn.System(np.eye(2), [0.0, -9.81], lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2]))
-    sol = hn.solve(twice, (0, 1), [1, 0], method=hn.Method(hn.SRM(eps=1e-3, iterations=3, y0=0), hn.RungeKutta("dopri5")), rtol=1e-8, t_eval=[1.0])
+    sol = hn.solve(twice, (0, 1), [1, 0], method=hn.Method(hn.SRM(), hn.RungeKutta("dop853")), rtol=1e-8, atol=1e-8, t_eval=[1.0])
     exact = hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], rtol=1e-11, t_eval=[1.0])
     np.testing.assert_allclose(sol.q, exact.q, atol=1e-6)
+    with pytest.raises(hn.SingularSystem, match="isolated singular positions"):
+        hn.solve(twice, (0, 1), [1, 0], method="srm")
+
+
+def test_rows_that_become_dependent_for_good_are_told():
+    """GB vanishes with x₁ for all t ≥ 1."""
+    system = hn.Index2System(lambda t, x: np.array([np.where(t < 1, -1.0, 0.0), 0.0]), lambda x: np.array([0.0, x[0]]), lambda t, x: x[0] * (x[1] - t), n=2)
+    sol = hn.solve(system, (0, 2), [1 - 1 / 128, 0.0], method=hn.Method(hn.SRM(variant="singular", eps=1 / 64, iterations=2, y0=0), hn.RungeKutta("heun", step=1 / 64)))
+    assert not sol.success
+    assert "not in an isolated position, but from here on" in sol.message
 
 
 def test_results_between_steps_and_events():

@@ -11,8 +11,9 @@ import numpy as np
 from holonome.engine import run
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, OK, RAISED, SINGULAR
+from holonome.errors import SingularSystem
 from holonome.formulations.sequential_regularization import SRM, Regularized, regularized
-from holonome.formulations.underlying_ode import dense_landing, kernels
+from holonome.formulations.underlying_ode import dense_landing, dense_multipliers, kernels
 from holonome.higher_index import HigherIndex
 from holonome.initial import vector
 from holonome.integrators import runge_kutta as rk
@@ -90,6 +91,9 @@ class Sequential(_Stepper):
         at = int(memory[seq.X])
         memory[at: at + self.most * stride].reshape(-1, stride)[:, : x.size] = x
         self.y0 = self._first_y(context, t0, x)
+        if self.srm.variant == "singular" and self._exact_y(context, t0, x) is None:
+            raise SingularSystem("method: SRM passes isolated singular positions, but here constraint rows depend on others from the start. "
+                                 "Use SRM(E='identity'), or for mechanical systems 'dop853'")
         usual = self._usual_step(context, t0, x, float(memory[run.RTOL]), min(abs(t1 - t0), memory[run.H_MAX]))
         rate = self._stiffness(context, t0, x)
         self.eps = np.broadcast_to(self._checked_eps(rate, usual, abs(t1 - t0), max_steps), self.most).astype(float)
@@ -105,11 +109,21 @@ class Sequential(_Stepper):
     def _first_y(self, context: np.ndarray, t: float, x: np.ndarray) -> np.ndarray:
         problem, given = self.problem, self.srm.y0
         if isinstance(given, str):
-            y = problem.evaluate("multiplier", context, t, x, np.zeros(problem.carried + 1), problem.carried)
+            y = self._exact_y(context, t, x)
             return np.zeros(problem.carried) if y is None else y
         if np.size(given) not in (1, problem.carried):
             raise ValueError(f"SRM: y0 has {np.size(given)} entries; give {problem.carried}, or one number for all")
         return np.broadcast_to(np.asarray(given, dtype=float), problem.carried).copy()
+
+    def _exact_y(self, context: np.ndarray, t: float, x: np.ndarray) -> np.ndarray | None:
+        """The y of the exact solution through a point, for redundant rows the smallest; None in a singular position."""
+        problem, out = self.problem, np.zeros(self.system.m + 1)
+        if not isinstance(self.system, System) or self.srm.variant not in ("invariant", "baumgarte"):
+            return problem.evaluate("multiplier", context, t, x, np.zeros(problem.carried + 1), problem.carried)
+        status = run_kernel(kernels(self.system).multipliers, t, x, out, context, out)
+        if status == SINGULAR:
+            status = run_kernel(dense_multipliers.address, t, x, out, context, out)
+        return out[:-1] if status == OK and np.all(np.isfinite(out)) else None
 
     @property
     def _stiff(self) -> bool:
@@ -131,7 +145,7 @@ class Sequential(_Stepper):
         """The step that a method of this order takes, roughly: rtol^{1/p} of the time in which the motion changes, |x|/|x′| or √(|x|/|x″|) at the start."""
         problem = self.problem
         n = problem.size // problem.order
-        y = problem.evaluate("multiplier", context, t, x, np.zeros(problem.carried + 1), problem.carried)
+        y = self._exact_y(context, t, x)
         k = None if y is None else problem.evaluate("free", context, t, x, np.append(0.0, y), problem.size + problem.carried + 1)
         sizes = [float(np.max(np.abs(part))) for part in ((x[:n], np.zeros(1)) if k is None else (x[:n], k[:n], k[n: problem.size]))[:3] if part.size]
         times = [(sizes[0] / size) ** (1 / i) for i, size in enumerate(sizes[1:], 1) if size > 0 and sizes[0] > 0]
@@ -172,6 +186,8 @@ class Sequential(_Stepper):
         if memory[seq.IMPASSE] > 0:
             return (f"an impasse: no motion passes smoothly on the constraints here; {memory[seq.VIOLATION]:.2g} of a velocity of {memory[seq.LARGEST]:.2g} suddenly violates them"
                     if memory[seq.INDEX] > 2 else f"an impasse: no solution passes smoothly on the constraints here; it suddenly misses them by {memory[seq.VIOLATION]:.2g}")
+        if memory[seq.HELD_STEPS] > seq.MOST_HELD_STEPS:
+            return "constraint rows depend on others not in an isolated position, but from here on; use SRM(E='identity'), or for mechanical systems 'dop853'"
         if self.automatic and memory[seq.DIFFERENCE] > 1:
             return (f"the iterations do not settle: the last of {int(memory[seq.ACTIVE])} still changes by {memory[seq.DIFFERENCE]:.1g} times the tolerance. "
                     f"Give a smaller {'step' if self.constant and self.srm.eps is None else 'eps'}, or iterations=… to do without this test; or it is an impasse")

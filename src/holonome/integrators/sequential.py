@@ -39,7 +39,9 @@ STABLE = {"heun": 2.0, "dopri5": 3.3, "dop853": 6.1}
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 _SETTLED, _HELPS, _ASTRAY = 0.5, 0.9, (2.0, 30.0)
 _PARTLY, _SUDDEN, _MOST_RESTARTS = 0.3, 3.0, 8
-RESTARTS = run.ITERATIONS
+RESTARTS, HELD_STEPS = run.ITERATIONS, run.CORRECTION
+MOST_HELD_STEPS = 8
+"""Steps in a row with a held value: more, and the position is not an isolated singular one."""
 
 
 def own_memory(tableau: Tableau, size: int, carried: int, most: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
@@ -372,6 +374,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if t + h == t:
             return run.STEP_TOO_SMALL
         counts[run.NFEV] += P.stages * active
+        held = memory[HELD]
         status, square = _sweep(P, memory, context, active, part(memory, X), part(memory, F), part(memory, CARRY), t, h, True)
         if status == INTERRUPTED:
             return run.STOPPED
@@ -405,6 +408,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                     return failure
                 continue
         memory[BEFORE] = 0.0
+        memory[HELD_STEPS] = memory[HELD_STEPS] + 1.0 if memory[HELD] > held else 0.0
+        if memory[HELD_STEPS] > MOST_HELD_STEPS:
+            return run.STEP_TOO_SMALL
         if memory[IMPASSE] >= 0.0 and _is_impasse(P, memory, active):
             memory[IMPASSE] = 1.0
             return run.STEP_TOO_SMALL
