@@ -1,6 +1,7 @@
 """holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions."""
 
 from holonome import bushing, mechanisms, papers
+from holonome.boundary import BoundarySolution, solve_bvp
 from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
 from holonome.coupled_result import CoupledSolution
 from holonome.elastic import Elastic
@@ -13,7 +14,9 @@ from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
 from holonome.formulations.index2 import Index2
 from holonome.formulations.index3 import Index3
+from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.higher_index import Index2System, Index3System
 from holonome.initial import Start, consistent
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
@@ -21,13 +24,15 @@ from holonome.interop.sympy import from_sympy
 from holonome.local_iteration import LocalIteration, solve_coupled
 from holonome.method import Method, methods
 from holonome.result import History, Solution
+from holonome.sequential import HigherIndexSolution
 from holonome.solve import solve
 from holonome.system import ODE, System
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "ODE", "Baumgarte", "BlackBox", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit", "CoupledSolution", "CoupledSystem", "Elastic",
-    "Event", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index3", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution",
-    "Start", "System", "UnderlyingODE", "WindowSolver", "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_coupled",
+    "BDF", "GGL", "ODE", "SRM", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
+    "CoupledSolution", "CoupledSystem", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
+    "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver",
+    "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
 ]

@@ -11,11 +11,12 @@ from holonome.formulations.ggl import GGL
 from holonome.formulations.index1 import Baumgarte, Index1
 from holonome.formulations.index2 import Index2
 from holonome.formulations.index3 import Index3
+from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 
-Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateProjection | CoordinateSplit | Compliant
+Formulation = UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateProjection | CoordinateSplit | Compliant | SRM
 Integrator = RungeKutta | BDF
 
 
@@ -27,9 +28,9 @@ class Method:
     ----------
     formulation
         What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`, :class:`CoordinateProjection`,
-        :class:`CoordinateSplit`, :class:`Compliant`.
+        :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`.
     integrator
-        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE and index 1.
+        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential regularization.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class Method:
             raise TypeError(f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use UnderlyingODE() or GGL()")
         if not isinstance(self.integrator, Integrator):
             raise TypeError(f"Method: {self.integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
-        if isinstance(self.integrator, RungeKutta) and not isinstance(self.formulation, (UnderlyingODE, Index1)):
+        if isinstance(self.integrator, RungeKutta) and not isinstance(self.formulation, (UnderlyingODE, Index1, SRM)):
             raise TypeError(f"Method: {self.integrator!r} is explicit and cannot advance {self.formulation!r}; the nearest sensible choices are BDF() for this formulation "
                             "or UnderlyingODE() for this integrator")
 
@@ -65,6 +66,7 @@ _EICH = "Eich, SIAM J. Numer. Anal. 30 (1993)"
 _DASSL = "Brenan, Campbell & Petzold, Numerical Solution of Initial-Value Problems in DAEs (1996)"
 _GGL = "Gear, Leimkuhler & Gupta, J. Comput. Appl. Math. 12 (1985)"
 _YEN = "Yen & Petzold, SIAM J. Sci. Comput. 19 (1998)"
+_ASCHER = "Ascher & Lin, SIAM J. Sci. Comput. 18 (1997)"
 _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for loose tolerances and rough forces", f"{_HAIRER}; {_EICH}"),
     "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
@@ -75,6 +77,7 @@ _REGISTRY = {
                   f"{_YEN}; {_DASSL}"),
     "cs": Entry(Method(CoordinateSplit("CS"), BDF()), "BDF with coordinate splitting, Newton's method without multipliers", f"{_YEN}; {_DASSL}"),
     "cm": Entry(Method(CoordinateSplit("CM"), BDF()), "BDF with coordinate splitting, the modified iteration for highly oscillatory systems", f"{_YEN}; {_DASSL}"),
+    "srm": Entry(Method(SRM(variant="singular"), RungeKutta("dop853")), "sequential regularization, iterations advanced together; passes singular positions", _ASCHER),
     "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
     "index2": Entry(Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL),
     "index1": Entry(Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH),
@@ -98,6 +101,8 @@ def methods() -> dict[str, Entry]:
 
 def _label(method: Method) -> str:
     integrator = method.integrator
+    if isinstance(method.formulation, SRM):
+        return f"SRM + {integrator.name if isinstance(integrator, RungeKutta) else 'BDF'}"
     return integrator.name if isinstance(integrator, RungeKutta) else f"{type(method.formulation).__name__} + BDF"
 
 

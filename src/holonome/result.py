@@ -78,6 +78,8 @@ class Solution:
         Costs: evaluations of the accelerations, Jacobians, factorizations, accepted and rejected steps.
     history : History
         Step by step; None unless steps are kept.
+    singular_times : array
+        Where the rank of the constraints fell on the way, as far as the points show; for up to about 25 constraints.
     """
 
     system: System
@@ -104,6 +106,7 @@ class Solution:
     error_failures: int = 0
     newton_failures: int = 0
     splits: int = 0
+    singular_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def success(self) -> bool:

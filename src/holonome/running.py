@@ -18,6 +18,7 @@ from holonome.initial import Start, dependent_rows, what_failed
 from holonome.integrators import bdf
 from holonome.interruption import Interruption
 from holonome.result import History, Solution
+from holonome.sequential import Sequential
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.switches import switching_times
 
@@ -29,7 +30,7 @@ _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 class Run:
     """One run: its memory, buffers and what becomes of them."""
 
-    def __init__(self, stepper: Explicit | Implicit, name: str, t0: float, t1: float, rtol: float, atol: Any) -> None:
+    def __init__(self, stepper: Explicit | Implicit | Sequential, name: str, t0: float, t1: float, rtol: float, atol: Any) -> None:
         self.stepper, self.system, self.name, self.t0, self.t1, self.rtol, self.atol = stepper, stepper.system, name, t0, t1, rtol, atol
         self.kernels, self.foreign, self.trusted = kernels(self.system), self.system.foreign, False
         self.history: Solution | None = None
@@ -138,6 +139,8 @@ class Run:
         counts, memory, system = self.counts, self.memory, self.system
         status = {run.DONE: 0, run.TERMINATED: 1}.get(code, -1)
         message = "the end was reached" if code == run.DONE else self._message(code)
+        if isinstance(self.stepper, Sequential):
+            message += f" ({self.stepper.remark(memory)})"
         if start is not None and start.message:
             message += f" ({start.message})"
         found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events else None
@@ -251,6 +254,8 @@ class Run:
 
     def _why_stuck(self, t: float, q: np.ndarray, v: np.ndarray) -> str:
         """Diagnosis of a step size that fell to nothing."""
+        if isinstance(self.stepper, Sequential) and (told := self.stepper.why_stuck(self.memory)):
+            return told
         used = self.counts[run.REJECTIONS]
         cause = int(self.rejection_rows[used - 1, 3]) if used else 0
         size = f"the step size fell to {self.memory[run.H]:.1e}"
@@ -264,7 +269,7 @@ class Run:
             return f"{size}; {self._user_failure(t, q, v)}"
         if cause == run.CONTRADICTION:
             return f"{size}; constraint rows that depend on each other ask for different positions or velocities further on: they contradict each other"
-        advice = "methods differ in which of these they pass: try 'dop853' or 'bdf', or another rtol"
+        advice = "an impasse, unless another method or rtol passes it: 'dop853', 'srm' and 'bdf' differ in this"
         if singular_values[-1] < 1e-3 and (self.context[RANK] != self.system.m or isinstance(self.stepper, Implicit)):
             rows = dependent_rows(np.round(pieces["C"], 12))[1] or [int(np.argmin(np.linalg.norm(pieces["C"], axis=1)))]
             names = ", ".join(self.system.constraint_names[i] for i in rows[:4])

@@ -91,6 +91,12 @@ def _root(memory, context, index, a, fa, b, fb):
     for _ in range(_ROOT_ITERATIONS):
         new = a + x * (b - a)
         f = _event_at(memory, context, index, new)
+        if not math.isfinite(f):  # a singular position, perhaps: beside it
+            for nearby in (0.4, 0.6, 0.2, 0.8):
+                new = a + nearby * (b - a)
+                f = _event_at(memory, context, index, new)
+                if math.isfinite(f):
+                    break
         if not math.isfinite(f):
             return b
         if (f > 0) == (fa > 0) and f != 0.0:

@@ -243,7 +243,7 @@ class Table(Experiment):
             axes.set(xscale="log", xlabel=" / ".join(drawn), ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
             axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
             low, high = axes.get_xlim()
-            if high < 1e5 * low:
+            if high < 1e3 * low:
                 axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
                 axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_locator(NullLocator())

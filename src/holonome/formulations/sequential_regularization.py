@@ -1,0 +1,442 @@
+"""Sequential regularization of Ascher & Lin 1995, equation by equation.
+
+For s = 1, 2, … and a given y₀(t), with the small parameter ε and the regularization matrix E:
+
+index 2     x_s′ = f − B y_s                                                                        (2.4)
+            y_s = y_{s−1} + ε⁻¹ E (α₁ dg/dt + α₂ g)                                                 (2.5), with α₁ = 0 (2.15)
+  singular  (B y)_s = P (B y)_{s−1} + ε⁻¹ B (GB)⁻¹ g,     P = B (GB)⁻¹ G                             (3.2b); (3.1) is printed with the wrong sign
+index 3     x_s″ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E (α₁ g″ + α₂ g′ + α₃ g)                        (4.4), (4.5), variant "baumgarte"
+            z_s′ = f̂(z_s) − D ζ_s,   ζ_s = ζ_{s−1} + ε⁻¹ h(z_s),   D = diag(Gᵀ, Gᵀ)                 (4.12), variant "underlying"; f̂ is the underlying ODE, h = (g, g′)
+            z₁′ = z₂ − ε⁻¹ B E g,   z₂′ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E G z₂                   (4.14)–(4.16), variant "invariant"
+  singular  z₁′ = z₂ − ε⁻¹ B (GB)⁻¹ g,   z₂′ = f − ŷ_s,   ŷ_s = P ŷ_{s−1} + ε⁻¹ P z₂                (4.23)
+
+Mechanical systems are index 3 with B = M⁻¹Gᵀ: (5.3)–(5.4) is "invariant", (5.5)–(5.6) "singular".  Where the constraints contain t, G z₂ and P z₂ become g′ and
+B (GB)⁻¹ g′; velocity constraints, which the paper does not have, join on the velocity level.
+
+With α₁ ≠ 0 the derivative of g contains x_s′ and so y_s itself.  Solved for y_s, (2.5) reads (ε + α₁ E GB) y_s = ε y_{s−1} + E (α₁ (G f + g_t) + α₂ g), a regular
+system for any ε ≥ 0, equivalent to (2.12); ε = 0 is Baumgarte's method (2.13).
+
+(GB)⁻¹ is applied through the orthogonalised rows of G, each scaled to length one before: P and B(GB)⁻¹g do not depend on the scaling, so that a row may vanish along
+the way as long as its direction has a limit.  In the exact singular point the kernel says SINGULAR and (B y)_s keeps its last value.
+
+Backward in time stability asks for −ε, and for signs of α₁, α₂, α₃ that alternate: what is meant are derivatives in the direction of the run.
+
+Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
+
+    rate            out = (y′, y_s, δ), δ the size of the constraint violation as a change of x (index 2) or of x′ (index 3), max |B E g| or max |B E g′|
+    free            z = (·, y_s), out as above: the motion with a given y_s
+    multiplier      out = y of the exact solution through this point, in the form in which y_s is carried
+    stabilization   out = −F h, the step of (5.2)
+    stiffness       out = G B E, row by row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import OK
+from holonome.errors import ModelError
+from holonome.formulations.implicit import Residual, unknowns
+from holonome.higher_index import Equations, HigherIndex, mechanical
+from holonome.model import Model
+from holonome.system import System
+from holonome.tracing import argument_names, trace, traced
+
+VARIANTS = ("invariant", "baumgarte", "underlying", "singular")
+MATRICES = ("identity", "inverse", "transpose")
+MOST_ITERATIONS = 10
+"""As many as are tried where their number is chosen automatically."""
+
+INDEPENDENT = 1e-13
+"""Distance of a constraint row from the others, relative to its length, below which the position counts as singular."""
+
+LARGEST_ORTHOGONALISATION = 2_000_000
+"""Multiplications; emitting more of them takes too long."""
+
+
+@dataclass(frozen=True)
+class SRM:
+    """Sequential regularization: a few iterations, each an ordinary differential equation, advanced together.
+
+    Parameters
+    ----------
+    eps
+        ε > 0; or one value for each iteration.  None takes it from the step size: as small as the integrator allows at a constant step; otherwise what goes with the step that
+        the tolerance asks for at the start, and smaller where the iterations do not settle.  With ``alpha[0] != 0`` any ε ≥ 0 will do, and None is 1e-8.
+    iterations
+        Number of iterations.  None: as many as are needed until another one changes the positions by less than half the tolerance, up to 10.
+    E
+        "identity" (GB is then never formed), "inverse" (GB)⁻¹, "transpose" (GB)ᵀ, or a function of t, q (or x), p.  The variant "singular" has E = (GB)⁻¹.
+    variant
+        "invariant": (2.4)–(2.5) and (4.14)–(4.16), (5.3)–(5.4).  "singular": (3.2) and (4.23), (5.5)–(5.6), through isolated singular positions.
+        "baumgarte": (4.4)–(4.5).  "underlying": (4.12).
+    alpha
+        (α₁, α₂) for index 2, default (0, 1); (α₁, α₂, α₃) for "baumgarte" on index 3, default (0, 1, 1).
+    y0
+        y₀: "consistent", the constant y of the exact solution at the start, which satisfies (2.14) with m = 0; or numbers, 0 as in the paper's experiments.
+    post_stabilization
+        How often (5.2) is applied after each step; the paper recommends twice, with α₁ = 1 and the other α zero.
+
+    References
+    ----------
+    U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput. 18 (1997) 160-181.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> arm = hn.mechanisms.two_link_arm()
+    >>> method = hn.Method(hn.SRM(eps=5e-3, iterations=2, y0=0), hn.RungeKutta("heun", step=1e-3))
+    >>> sol = hn.solve(arm.system, (0, 1), arm.q0, arm.v0, method=method)
+    >>> bool(abs(sol.q[0, -1] - 0.8414709848) < 1e-6)
+    True
+    """
+
+    eps: float | Sequence[float] | None = None
+    iterations: int | None = None
+    E: str | Callable = "identity"
+    variant: str = "invariant"
+    alpha: tuple[float, ...] | None = None
+    y0: Any = "consistent"
+    post_stabilization: int = 0
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise ValueError(f"SRM: variant {self.variant!r} is not known; choose one of {', '.join(VARIANTS)}")
+        if not callable(self.E) and self.E not in MATRICES:
+            raise ValueError(f"SRM: E = {self.E!r} is not known; choose one of {', '.join(MATRICES)}, or give a function that returns the matrix")
+        if self.iterations is not None and not (isinstance(self.iterations, Integral) and 1 <= self.iterations <= 50):
+            raise ValueError(f"SRM: iterations = {self.iterations!r}; give a whole number from 1 to 50, or None")
+        if not (isinstance(self.post_stabilization, Integral) and self.post_stabilization >= 0):
+            raise ValueError(f"SRM: post_stabilization = {self.post_stabilization!r}; give a whole number, 2 as in the paper, or 0")
+        if self.eps is not None and np.ndim(self.eps):
+            object.__setattr__(self, "eps", tuple(self.eps))  # type: ignore[arg-type]
+        if self.alpha is not None:
+            object.__setattr__(self, "alpha", _alphas(self.alpha))
+        free = self.alpha is not None and self.alpha[0] != 0
+        for value in () if self.eps is None else self.eps if isinstance(self.eps, tuple) else (self.eps,):
+            if not (isinstance(value, Real) and (0 < float(value) < np.inf or (value == 0 and free))):
+                raise ValueError(f"SRM: eps = {self.eps!r}; give a positive number, or one for each iteration (zero only with alpha[0] != 0)")
+        if isinstance(self.eps, tuple) and len(self.eps) != self.iterations:
+            raise ValueError(f"SRM: eps has {len(self.eps)} values; give as many as iterations, and iterations = {self.iterations!r}")
+        if isinstance(self.y0, str):
+            if self.y0 != "consistent":
+                raise ValueError(f"SRM: y0 = {self.y0!r}; give 'consistent', or numbers, 0 as in the paper")
+        else:
+            object.__setattr__(self, "y0", _numbers(self.y0))
+
+    def checked_alpha(self, order: int) -> tuple[float, ...]:
+        """α₁, α₂ (and α₃ for index 3 in Baumgarte's form); ValueError if they do not go together with the rest."""
+        used = self.variant != "singular" and (order == 1 or self.variant == "baumgarte")
+        if not used:
+            if self.alpha is not None:
+                raise ValueError(f"SRM: alpha has no meaning for variant {self.variant!r} at index {order + 1}; use variant='baumgarte', or leave it out")
+            return ()
+        alpha = self.alpha or (0.0, 1.0, 1.0)[: order + 1]
+        if len(alpha) != order + 1 or (order == 2 and not any(alpha[:2])) or not any(alpha):
+            raise ValueError(f"SRM: alpha = {self.alpha!r}; index {order + 1} wants {order + 1} numbers that are not negative, "
+                             + ("and one of the first two positive" if order == 2 else "one of them positive"))
+        if self.post_stabilization == 0 and alpha[-1] == 0:
+            raise ValueError(f"SRM: alpha = {self.alpha!r} lets the constraints drift; make the last one positive, or give post_stabilization=2")
+        return alpha
+
+    def count(self, rtol: float) -> tuple[int, bool]:
+        """Iterations to provide for, and whether they are added as needed."""
+        return (MOST_ITERATIONS, True) if self.iterations is None else (int(self.iterations), False)
+
+    def residual(self, model: Model) -> Residual:
+        """For BDF, with E = I: Y = (q_S, v_S, λ_S; q_s, v_s, λ_s for s < S; λ₀), λ₀′ = 0; (5.3) times M, and (5.4) times ε."""
+        if self.variant != "invariant" or self.E != "identity" or self.post_stabilization:
+            raise TypeError("SRM: with BDF only variant='invariant' with E='identity' and without post_stabilization is available; use RungeKutta('dop853') for the others")
+        n, m = model.n, model.rows
+        S, eps = self.iterations or 2, np.broadcast_to(np.asarray(self.eps, dtype=float), self.iterations or 2)
+        further = {f"{name}{s}": size for s in range(1, S) for name, size in (("q", n), ("v", n), ("lam", m))}
+        Y, dY, y, dy = unknowns(model, **further, lam0=m)
+        y |= {f"{name}{S}": y[name] for name in ("q", "v", "lam")}
+        dy |= {f"{name}{S}": dy[name] for name in ("q", "v", "lam")}
+        rows: dict[str, ca.SX] = {"lam0": dy["lam0"]}
+        for s in range(1, S + 1):
+            here = ca.vertcat(y[f"q{s}"], y[f"v{s}"])
+            M, f, g, G, C, w = (ca.substitute(e, ca.vertcat(model.q, model.v), here) for e in (model.M, model.f, model.g, model.G, model.C, model.w))
+            lam = y[f"lam{s}"]
+            rows[f"q{s}"] = M @ (dy[f"q{s}"] - y[f"v{s}"]) + G.T @ g / eps[s - 1]                   # (5.3a)
+            rows[f"v{s}"] = M @ dy[f"v{s}"] - f + C.T @ lam                                         # (5.3b)
+            rows[f"lam{s}"] = w - eps[s - 1] * (lam - y[f"lam{s - 1}"])                             # (5.4)
+        order = [f"q{S}", f"v{S}", f"lam{S}", *further, "lam0"]
+        F = ca.vertcat(*[rows[name] for name in order])
+        places, at = {}, 0
+        for name in order:
+            places[name] = range(at, at + rows[name].numel())
+            at += rows[name].numel()
+        motion = [i for name, place in places.items() if name[0] in "qv" for i in place]
+        rest = [i for name, place in places.items() if name[0] == "l" for i in place]
+        mask = np.zeros(at)
+        mask[motion] = 1.0
+        powers = np.where(mask > 0, -1.0, 0.0)
+        first = ca.vertcat(y["q"], y["v"], y["lam"])
+        initial = ca.vertcat(*[first] * (S - 1), y["lam"] if isinstance(self.y0, str) else ca.SX(ca.DM(np.broadcast_to(self.y0, m))))
+        return Residual(Y, dY, F, (motion, rest), mask, mask, 0, powers, np.zeros(at), initial=initial)  # type: ignore[arg-type]
+
+
+def _alphas(alpha: Any) -> tuple[float, ...]:
+    try:
+        values = tuple(float(a) for a in alpha)
+    except (TypeError, ValueError):
+        values = ()
+    if not values or not all(0 <= a < np.inf for a in values):
+        raise ValueError(f"SRM: alpha = {alpha!r}; give (α₁, α₂) for index 2 or (α₁, α₂, α₃) for index 3, none negative")
+    return values
+
+
+def _numbers(y0: Any) -> float | tuple[float, ...]:
+    try:
+        values = np.asarray(y0, dtype=float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim > 1 or not np.all(np.isfinite(values)):
+        raise ValueError(f"SRM: y0 = {y0!r}; give 'consistent', or numbers, 0 as in the paper")
+    return float(values) if values.ndim == 0 else tuple(float(v) for v in values)
+
+
+class _Inverse:
+    """(GB)⁻¹ through orthogonalised rows, for the first ``rows`` of C.
+
+    B = M⁻¹Cᵀ: modified Gram–Schmidt on the columns b_i of B in the metric of M gives e_k with e_jᵀ M e_k = δ_jk, and B (GB)⁻¹ u = Σ e_k û_k, where û undergoes what the
+    columns do.  General B: QR of the scaled GB.
+    """
+
+    def __init__(self, e: Equations, rows: int) -> None:
+        self.e, self.rows = e, rows
+        G = e.C[:rows, :]
+        self.scale = [1 / ca.sqrt(ca.sumsqr(G[i, :]) + 1e-300) for i in range(rows)]
+        self.margin, self.r, self.basis = ca.SX(np.inf), {}, []
+        B = ca.densify(e.B[:, :rows])
+        if e.mass is None:
+            S = ca.vertcat(*[self.scale[i] * G[i, :] for i in range(rows)]) @ B
+            S = ca.horzcat(*[S[:, j] / ca.sqrt(ca.sumsqr(B[:, j]) + 1e-300) for j in range(rows)])
+            self.column = [1 / ca.sqrt(ca.sumsqr(B[:, j]) + 1e-300) for j in range(rows)]
+            self.Q, self.R = ca.qr(ca.densify(S))
+            for i in range(rows):
+                self.margin = ca.fmin(self.margin, ca.fabs(self.R[i, i]) - INDEPENDENT)
+            return
+        duals = []
+        for i in range(rows):
+            b, dual = self.scale[i] * B[:, i], ca.densify(self.scale[i] * G[i, :].T)  # a vector and M times it
+            size = ca.sqrt(ca.dot(b, dual))
+            for k, (basis, d) in enumerate(zip(self.basis, duals, strict=True)):
+                self.r[i, k] = ca.dot(d, b)
+                b, dual = b - self.r[i, k] * basis, dual - self.r[i, k] * d
+            rest = ca.sqrt(ca.fmax(ca.dot(b, dual), 0))
+            self.margin = ca.fmin(self.margin, ca.if_else(size > 1e-140, rest / size, 0) - INDEPENDENT)
+            self.r[i, i] = rest
+            self.basis.append(b / rest)
+            duals.append(dual / rest)
+
+    def _hat(self, u: ca.SX) -> list[ca.SX]:
+        hat: list[ca.SX] = []
+        for i in range(self.rows):
+            rest = self.scale[i] * u[i]
+            for k in range(i):
+                rest = rest - self.r[i, k] * hat[k]
+            hat.append(rest / self.r[i, i])
+        return hat
+
+    def lift(self, u: ca.SX) -> ca.SX:
+        """B (GB)⁻¹ u."""
+        if self.rows == 0:
+            return ca.SX(self.e.n, 1)
+        if self.e.mass is None:
+            return self.e.By(self.solve(u))
+        return sum((basis * hat for basis, hat in zip(self.basis, self._hat(u), strict=True)), ca.SX(self.e.n, 1))
+
+    def solve(self, u: ca.SX) -> ca.SX:
+        """(GB)⁻¹ u."""
+        if self.e.mass is None:
+            scaled = ca.vertcat(*[self.scale[i] * u[i] for i in range(self.rows)])
+            y = ca.solve(self.R, self.Q.T @ scaled)
+            return ca.vertcat(*[self.column[j] * y[j] for j in range(self.rows)])
+        y = self._hat(u)
+        for i in reversed(range(self.rows)):
+            for k in range(i + 1, self.rows):
+                y[i] = y[i] - self.r[k, i] * y[k]
+            y[i] = y[i] / self.r[i, i]
+        return ca.vertcat(*[self.scale[i] * y[i] for i in range(self.rows)])
+
+
+class _Iteration:
+    """The expressions of one variant for one set of equations; ``way`` is 1, or −1 for runs backward in time."""
+
+    def __init__(self, e: Equations, srm: SRM, way: int) -> None:
+        self.e, self.srm, self.way = e, srm, way
+        self.alpha = tuple(way**i * a for i, a in enumerate(srm.checked_alpha(e.order)))
+        self.singular = srm.variant == "singular"
+        self.E = "inverse" if self.singular else srm.E
+        self.mg = e.g.numel()
+        self.carried = e.n if self.singular else (self.mg + e.m if srm.variant == "underlying" and e.order == 2 else e.m)
+        self.eps, self.previous = ca.SX.sym("eps"), ca.SX.sym("previous", self.carried)  # |ε|
+        self.z = ca.vertcat(self.eps, self.previous)
+
+    @cached_property
+    def all(self) -> _Inverse:
+        return _Inverse(self.e, self.e.m)
+
+    @cached_property
+    def position(self) -> _Inverse:
+        return self.all if self.mg == self.e.m else _Inverse(self.e, self.mg)
+
+    @cached_property
+    def _matrix(self) -> ca.SX:
+        return self.e.matrix(self.E, self.e.m)  # type: ignore[arg-type]
+
+    def Eu(self, u: ca.SX) -> ca.SX:
+        """E u, for all rows or those of g."""
+        e, rows = self.e, u.numel()
+        match self.E:
+            case "identity":
+                return u
+            case "inverse":
+                return (self.all if rows == e.m else self.position).solve(u)
+            case "transpose":
+                return e.B[:, :rows].T @ (e.C[:rows, :].T @ u)
+        return self._matrix[:rows, :rows] @ u
+
+    def BEu(self, u: ca.SX) -> ca.SX:
+        if u.numel() == 0:
+            return ca.SX(self.e.n, 1)
+        return (self.all if u.numel() == self.e.m else self.position).lift(u) if self.E == "inverse" else self.e.By(self.Eu(u))
+
+    @property
+    def margin(self) -> ca.SX | None:
+        built = [self.__dict__[name].margin for name in ("all", "position") if name in self.__dict__]
+        return None if not built else built[0] if len(built) == 1 else ca.fmin(*built)
+
+    def _implicit(self, u: ca.SX) -> ca.SX:
+        """y_s from (ε + α₁ E C B) y_s = ε y_{s−1} + E u, with u = α₁ (C f + γ) + …"""
+        alpha, e = self.alpha[0], self.e
+        rhs = self.eps * self.previous + self.Eu(u)
+        if self.E == "inverse":
+            return rhs / (self.eps + alpha)
+        EGB = ca.horzcat(*[self.Eu(column) for column in ca.horzsplit(e.C @ e.B)])
+        return ca.solve(ca.densify(self.eps * ca.SX.eye(e.m) + alpha * EGB), ca.densify(rhs))
+
+    def _motion(self, yhat: ca.SX, correction: ca.SX | None = None) -> ca.SX:
+        """x′ = f − (B y)  or  (x′, x″) = (v − correction, f − (B y))."""
+        e = self.e
+        return e.f - yhat if e.order == 1 else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
+
+    def rate(self, _):
+        e, eps = self.e, self.eps if self.alpha else self.way * self.eps
+        violation = e.w                                                                             # g, or on the velocity level g′
+        size = self.BEu(violation)
+        if self.singular:
+            yhat = self.all.lift(e.C @ self.previous + violation / eps)                             # (3.2b), (4.23c), (5.6)
+            correction = None if e.order == 1 else self.position.lift(e.g) / eps                    # (4.23a), (5.5a)
+            return self._out(self._motion(yhat, correction), yhat, size)
+        if e.order == 1 or self.srm.variant == "baumgarte":
+            padded = ca.vertcat(e.g, ca.SX(e.m - self.mg, 1))
+            levels = [e.gamma, e.w, padded] if e.order == 2 else [e.gamma, e.g]
+            u = sum((alpha * level for alpha, level in zip(self.alpha[1:], levels[1:], strict=True)), ca.SX(e.m, 1))
+            y = self._implicit(u + self.alpha[0] * (e.C @ e.f + e.gamma)) if self.alpha[0] else self.previous + self.Eu(u) / eps     # (2.5), (4.5)
+            return self._out(self._motion(e.By(y)), y, size)
+        if self.srm.variant == "underlying":
+            zeta = self.previous + ca.vertcat(e.g, e.w) / eps                                       # (4.12b)
+            a = e.f - self.all.lift(e.C @ e.f + e.gamma)
+            return self._out(ca.vertcat(e.v - e.G.T @ zeta[: self.mg], a - e.C.T @ zeta[self.mg:]), zeta, e.C.T @ e.w)  # (4.12a)
+        y = self.previous + self.Eu(violation) / eps                                                # (4.16), (5.4)
+        return self._out(self._motion(e.By(y), self.BEu(e.g) / eps), y, size)                       # (4.14), (5.3)
+
+    def _out(self, motion: ca.SX, y: ca.SX, size: ca.SX):
+        largest = ca.SX(0)
+        for i in range(size.numel()):
+            largest = ca.fmax(largest, ca.fabs(size[i]))
+        return self.e.state, self.z, ca.densify(ca.vertcat(motion, y, largest)), self.margin
+
+    def free(self, _):
+        e = self.e
+        if self.srm.variant == "underlying" and e.order == 2:
+            return self._out(ca.vertcat(e.v, e.f - self.all.lift(e.C @ e.f + e.gamma)), self.previous, ca.SX(1, 1))
+        return self._out(self._motion(self.previous if self.singular else e.By(self.previous)), self.previous, ca.SX(1, 1))[:3] + (None,)
+
+    def multiplier(self, _):
+        e, needed = self.e, self.e.C @ self.e.f + self.e.gamma
+        if self.srm.variant == "underlying" and e.order == 2:
+            return e.state, self.z, ca.densify(ca.SX(self.carried, 1)), None                        # ζ = 0 is exact
+        y = self.all.lift(needed) if self.singular else self.all.solve(needed)
+        return e.state, self.z, ca.densify(y), self.all.margin
+
+    def stabilization(self, _):
+        e = self.e
+        step = self.all.lift(e.w) if e.order == 1 else ca.vertcat(self.position.lift(e.g), self.all.lift(e.w))
+        return e.state, self.z, ca.densify(-step), self.margin
+
+    def stiffness(self, _):
+        e = self.e
+        if self.srm.variant == "underlying" and e.order == 2:
+            matrix = e.C @ e.C.T
+        elif self.E == "inverse":
+            matrix = ca.SX.eye(e.m)
+        else:
+            matrix = e.C @ ca.horzcat(*[self.BEu(column) for column in ca.horzsplit(ca.SX.eye(e.m))])
+        return e.state, self.z, ca.densify(ca.reshape(matrix.T, e.m * e.m, 1)), None
+
+
+class Regularized:
+    """Addresses of the kernels of one system and variant, compiled when first asked for; ``size`` of a state, ``carried`` numbers of y_s."""
+
+    def __init__(self, system: System | HigherIndex, srm: SRM, way: int) -> None:
+        self.system, self.srm, self.way = system, srm, way
+        if system.m == 0:
+            raise ValueError("method: SRM regularizes constraints, and this system has none; use 'dop853'")
+        if isinstance(system, System):
+            model = system.model
+            if model.lam.numel() or model.I.numel():
+                raise ValueError(f"method: SRM is not made for {'forces that depend on lam' if model.lam.numel() else 'invariants'}; use 'dop853'")
+            if not all(model.M.sparsity().has_nz(i, i) for i in range(model.n)):
+                raise ValueError("method: SRM needs a regular mass matrix, and a coordinate of this system has no mass; use 'dop853'")
+            equations = mechanical(model, self._trace)
+        else:
+            equations = system.equations
+        if (srm.variant == "singular" or srm.E in ("inverse", "transpose")) and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION:
+            raise ValueError(f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for E='identity' only")
+        self.iteration = _Iteration(equations, srm, way)
+        self.order, self.size, self.carried, self.m = equations.order, equations.state.numel(), self.iteration.carried, equations.m
+
+    def _trace(self, function: Callable, size: int) -> ca.SX:
+        """E as a function of t, q, p of a mechanical system."""
+        system, names = self.system, argument_names(function)
+        symbols = system.symbols
+        given = {"t": traced(symbols["t"], ()), "q": traced(symbols["q"], (system.n,)), "p": system.parameters.namespace(symbols["p"])}
+        unknown = [name for name in names if name not in given]
+        if unknown:
+            raise ModelError(f"E: its argument {unknown[0]!r} is not known; arguments go by name and may be any of t, q, p")
+        flat, shape = trace(function, {name: given[name] for name in names})
+        if flat.numel() != size * size:
+            raise ModelError(f"E has shape {shape}; expected ({size}, {size})")
+        return ca.reshape(flat, size, size).T
+
+    def kernel(self, name: str) -> Any:
+        variant = self.srm.variant, self.srm.E, self.srm.alpha, self.way
+        return self.system.kernel(f"SRM {variant!r} {name}", getattr(self.iteration, name))
+
+    def address(self, name: str) -> int:
+        return self.kernel(name).address
+
+    def evaluate(self, name: str, context: np.ndarray, t: float, x: np.ndarray, z: np.ndarray, size: int) -> np.ndarray | None:
+        """A kernel's result; None where the position is singular or a function failed."""
+        out = np.zeros(size + 1)
+        return out[:size] if run_kernel(self.address(name), t, x, z, context, out) == OK and np.all(np.isfinite(out)) else None
+
+
+def regularized(system: System | HigherIndex, srm: SRM, way: int = 1) -> Regularized:
+    """The kernels of a system for a variant; shared by all its copies with other parameters."""
+    key = "SRM", srm.variant, srm.E, srm.alpha, way
+    if key not in system.shared:
+        system.shared[key] = Regularized(system, srm, way)
+    return system.shared[key]
