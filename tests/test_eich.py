@@ -150,3 +150,16 @@ def test_command():
     result = CliRunner().invoke(cli.app, ["reproduce", "eich", "theorem-3.2"], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
     assert result.exit_code == 0
     assert "Only those parts of the errors that lie in the manifold" in result.output
+
+
+def test_the_flight_is_animated(tmp_path):
+    """Figure 1.4 is saved as numbers, a strip of pictures and an animation, which has as many frames as were asked for and moves."""
+    from PIL import Image
+
+    table, picture, film = eich.figure_1_4().save(tmp_path)
+    assert (table.suffix, picture.suffix, film.suffix) == (".csv", ".png", ".gif")
+    with Image.open(film) as frames:
+        assert frames.n_frames == 51
+        first = np.array(frames.convert("L"))
+        frames.seek(50)
+        assert np.mean(np.abs(first.astype(float) - np.array(frames.convert("L")))) > 0.5

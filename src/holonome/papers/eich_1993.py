@@ -154,17 +154,18 @@ def figure_1_4(progress: Progress) -> Figure:
     height = float(np.mean(wheel_set("no", 1e-5, 10.0).g[:, -1]))
     heights = {projection: float(np.mean(solution.g[:, -1])) for projection, solution in solutions.items()}
     low, high = min(-0.25, min(heights.values()) - 0.15), max(0.25, max(heights.values()) + 0.25)
-    panels = []
-    for t in np.linspace(0, FLIGHT_END, 5):
+
+    def instant(t: float) -> Panel:
         curves = []
         for projection, solution in reversed(solutions.items()):
             state = solution.q[:, np.argmin(np.abs(solution.t - t))]
             curves += _outlines(drawing, state, solution.system, projection)
         above = float(np.mean(solutions["no"].g[:, np.argmin(np.abs(solutions["no"].t - t))]))
         limits = {"aspect": "equal", "xlim": (-0.28, 0.28), "ylim": (low, high)}
-        panels.append(Panel(f"t = {t:g} s: {round(above, 2) + 0.0:.2f} m", "x [m]", "y [m]" if t == 0 else "", curves, limits))
+        return Panel(f"t = {t:g} s: {round(above, 2) + 0.0:.2f} m", "x [m]", "y [m]" if t == 0 else "", curves, limits)
+
     return Figure(
-        panels=panels, size=(2.0, 4.6),
+        panels=[instant(t) for t in np.linspace(0, FLIGHT_END, 5)], frames=[instant(t) for t in np.linspace(0, FLIGHT_END, 51)], size=(2.0, 4.6),
         claims=[
             Claim.of("Without projection the solution is physically meaningless: the wheel set is flying.", abs(heights["no"]) > 0.1,
                      f"after {FLIGHT_END:g} seconds, at TOL {FLIGHT_TOLERANCE:g}, it is {abs(heights['no']):.2f} m {'above' if heights['no'] > 0 else 'below'} the rails."),

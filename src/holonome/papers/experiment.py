@@ -156,7 +156,11 @@ class Experiment(ABC):
             writer.writerows(records)
         axes = self.draw(self._new_axes(shown=False))
         np.ravel(axes)[0].get_figure(root=True).savefig(picture, dpi=130)
-        return [table, picture]
+        return [table, picture, *self._further_files(folder / stem)]
+
+    def _further_files(self, stem: Path) -> list[Path]:
+        """What else a kind of experiment has to save."""
+        return []
 
     def to_dict(self) -> dict[str, Any]:
         """All there is to say, for JSON and reports; the curves of a figure are in its CSV."""
@@ -259,11 +263,39 @@ class Table(Experiment):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Figure(Experiment):
-    """Curves in one or several panels, `columns` of them in a row (None: all), each of a size in inches."""
+    """Curves in one or several panels, `columns` of them in a row (None: all), each of a size in inches; `frames`, if there are any, make an animation."""
 
     panels: Sequence[Panel] = ()
     columns: int | None = None
     size: tuple[float, float] = (4.6, 3.8)
+    frames: Sequence[Panel] = ()
+
+    def animate(self, file: str | Path, fps: float = 12.0) -> Path:
+        """Write the frames as a GIF, one after the other in the same axes."""
+        from matplotlib.animation import FuncAnimation, PillowWriter
+
+        from holonome import plot
+
+        if not self.frames:
+            raise ValueError(f"{self.name}: has no animation")
+        with plot.house_style():
+            figure = plot.new_figure(1.6 + self.size[0], 0.6 + self.size[1], shown=False)
+            axes = figure.subplots()
+
+            def show(number: int) -> list[Any]:
+                panel = self.frames[number]
+                axes.clear()
+                for curve in panel.curves:
+                    axes.plot(curve.x, curve.y, label=curve.label or None, **curve.style)
+                axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, **panel.axes)
+                axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+                return []
+
+            FuncAnimation(figure, show, frames=len(self.frames)).save(Path(file), writer=PillowWriter(fps=fps), dpi=80)
+        return Path(file)
+
+    def _further_files(self, stem: Path) -> list[Path]:
+        return [self.animate(stem.with_name(f"{stem.name}.gif"))] if self.frames else []
 
     def records(self) -> Iterator[dict[str, Any]]:
         for panel in self.panels:
