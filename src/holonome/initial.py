@@ -136,7 +136,8 @@ def vector(argument: str, values, size: int) -> np.ndarray:
     if array.ndim == 0 and size == 1:
         array = array.reshape(1)
     if array.shape != (size,):
-        raise ValueError(f"{argument}: shape {array.shape}; the system has {size} coordinates, so it must be ({size},)")
+        what = {"s0": "states", "w0": "unknowns", "x0": "components"}.get(argument, "coordinates")
+        raise ValueError(f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)")
     return array
 
 
@@ -201,7 +202,12 @@ def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
             where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
             entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
             return f"{entry} is {value[where]} (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    return f"a derivative of the system's functions is not finite (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
+    where = f"(at t = {t:.6g}, q = {np.array2string(q[: system.n], precision=6, threshold=8)})"
+    if system.unknowns and "lam" not in system.further_names:
+        return f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last values, do not determine them, or a derivative is not finite {where}"
+    if "lam" in system.further_names:
+        return f"forces that depend on lam need independent constraints and a regular mass matrix, and must leave lam determined; here they do not {where}"
+    return f"a derivative of the system's functions is not finite {where}"
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:

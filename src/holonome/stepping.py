@@ -78,6 +78,8 @@ class _Stepper:
             if run_kernel(compiled.invariants, task.t0, y, out, task.context, out) == OK and np.all(np.isfinite(out)):
                 self.invariants = out[:count].copy()
                 refuse_false_invariants(out[:-1].reshape(3, count), task.t0)
+            elif np.all(np.isfinite(y)) and not np.all(np.isfinite(out[:count])):
+                raise ModelError(f"invariant: entry {int(np.argmin(np.isfinite(out[:count])))} is not finite at the start")
             else:
                 return
         self.system.fill_invariants(task.context, self.invariants)

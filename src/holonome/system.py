@@ -230,6 +230,11 @@ class System:
         return tuple(self._solved[key][0] for key in needed)
 
     @property
+    def further_names(self) -> tuple[str, ...]:
+        """Which of s, w and lam the functions may ask for."""
+        return tuple(self._further)
+
+    @property
     def further_values(self) -> dict[str, np.ndarray]:
         """States and unknowns at the start, as far as there are any, for functions to be tried out with."""
         return {name: values for name, values in self._further.items() if name != "lam"}

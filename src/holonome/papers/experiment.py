@@ -270,7 +270,7 @@ class Figure(Experiment):
     size: tuple[float, float] = (4.6, 3.8)
     frames: Sequence[Panel] = ()
 
-    def animate(self, file: str | Path, fps: float = 12.0) -> Path:
+    def animate(self, file: str | Path, fps: int = 12) -> Path:
         """Write the frames as a GIF, one after the other in the same axes."""
         from matplotlib.animation import FuncAnimation, PillowWriter
 
