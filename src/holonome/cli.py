@@ -124,6 +124,8 @@ def list_methods() -> None:
     table.add_row("auto", "starts explicit, by the tolerance, and moves to bdf where stiffness is met")
     for name, entry in methods().items():
         table.add_row(name, Text(entry.summary) + Text(f"\n{entry.reference}", style="dim"))
+    table.add_row("local-iteration", Text("pieces with solvers of their own, joined by constraints: hn.solve_coupled in Python")
+                  + Text("\nWang, Hou & Modnak, 2011", style="dim"))
     _out().print(table)
 
 
