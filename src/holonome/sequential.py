@@ -177,6 +177,8 @@ class Sequential(_Stepper):
         parts = [f"SRM: {active} iteration{'s' * (active != 1)}, ε = {' / '.join(f'{e:.3g}' for e in dict.fromkeys(memory[at: at + active]))}"]
         if memory[at] != self.eps[0]:
             parts[0] += f", {self.eps[0]:.3g} at the start"
+        if self.srm.variant == "singular":
+            parts[0] += ", rows of G equilibrated"
         if memory[seq.HELD]:
             parts.append(f"in the singular position at t = {memory[seq.T_HELD]:.6g} (B y) kept its last value")
         return "; ".join(parts)
