@@ -106,11 +106,20 @@ class Solution:
     error_failures: int = 0
     newton_failures: int = 0
     splits: int = 0
-    singular_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def success(self) -> bool:
         return self.status >= 0
+
+    @cached_property
+    def _singular_positions(self) -> tuple[np.ndarray, str]:
+        from holonome.singular import singular_positions
+
+        return singular_positions(self)
+
+    @property
+    def singular_times(self) -> np.ndarray:
+        return self._singular_positions[0]
 
     @property
     def q(self) -> np.ndarray:
@@ -327,6 +336,19 @@ class Solution:
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path
+
+
+def _message(solution: Solution) -> str:
+    return solution.__dict__["_told"] + solution._singular_positions[1]
+
+
+def _set_message(solution: Solution, text: str) -> None:
+    remark = solution._singular_positions[1] if "_singular_positions" in solution.__dict__ else ""
+    solution.__dict__["_told"] = text.replace(remark, "") if remark else text
+
+
+# The message tells of singular positions; they are looked for when somebody reads it, so that a run does not pay for it.
+Solution.message = property(_message, _set_message)  # type: ignore[assignment]
 
 
 def count(number: int, thing: str) -> str:

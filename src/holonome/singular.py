@@ -29,20 +29,18 @@ _SHOWN = 3
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def report_singular_positions(solution: Solution) -> None:
-    """Put the times at which the rank fell into the result and its message."""
+def singular_positions(solution: Solution) -> tuple[np.ndarray, str]:
+    """Times at which the rank fell, and what there is to say of it."""
     system = solution.system
     n, m = system.dim, system.m
     if m == 0 or m * m * n > _LARGEST or solution.t.size < 3:
-        return
+        return np.zeros(0), ""
     compiled, rows = kernels(system), system.kernel("rows", _rows_of)
     states = np.ascontiguousarray(solution.states[:, : 2 * n])
     times = np.empty(solution.t.size)
     found = _passages(rows.address, compiled.context(system), np.ascontiguousarray(solution.t), states, n, m, times)
-    solution.singular_times = times[:found].copy()
-    if found:
-        shown = ", ".join([f"{t:.6g}" for t in times[: min(found, _SHOWN)]] + ["…"] * (found > _SHOWN))
-        solution.message += f" (the rank of the constraints fell on the way, {'once' if found == 1 else f'{found} times'}: t = {shown})"
+    shown = ", ".join([f"{t:.6g}" for t in times[: min(found, _SHOWN)]] + ["…"] * (found > _SHOWN))
+    return times[:found].copy(), f" (the rank of the constraints fell on the way, {'once' if found == 1 else f'{found} times'}: t = {shown})" if found else ""
 
 
 def _rows_of(model: Model):

@@ -31,7 +31,6 @@ from holonome.relay import Relay
 from holonome.result import Solution
 from holonome.running import Run
 from holonome.sequential import Sequential, solve_higher_index
-from holonome.singular import report_singular_positions
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.system import ODE, System
 from holonome.warmup import announce_first_use
@@ -158,7 +157,6 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if solution.success and solution.false_invariants():
         solution.status = -1
         solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
-    report_singular_positions(solution)
     if motion == SMOOTH:
         solution.message += f" ({_energy_taken(solution)}{_hidden_stiffness(solution)})"
     return solution

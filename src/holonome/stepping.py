@@ -94,7 +94,8 @@ class _Stepper:
 
     def mark_left_out(self, context: np.ndarray) -> None:
         """Tell the dense kernels which rows to leave out."""
-        context[[int(context[LEFT_OUT]) + i for i in self.left_out]] = 1.0
+        if self.left_out:
+            context[[int(context[LEFT_OUT]) + i for i in self.left_out]] = 1.0
 
 
 def refuse_false_invariants(values: np.ndarray, t: float) -> None:
