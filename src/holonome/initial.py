@@ -112,6 +112,8 @@ def consistent_state(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, f
 
 def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities as the engine sees them: behind each stand those that carry the first-order states."""
+    if not system.states and s0 is None:
+        return vector("q0", q0, system.n), np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
     q, v = np.zeros(system.dim), np.zeros(system.dim)
     if system.states and s0 is None and isinstance(q0, np.ndarray) and isinstance(v0, np.ndarray) and q0.shape == v0.shape == (system.dim,):
         return q0.astype(float), v0.astype(float)

@@ -152,15 +152,15 @@ class Solution:
     @cached_property
     def invariant(self) -> np.ndarray:
         """Values of the invariants, (invariants, points)."""
-        return self._invariants_and_rates[: self.system.model.I.numel()]
+        return self._invariants_and_rates[: self.system.invariant_count]
 
     @cached_property
     def _invariants_and_rates(self) -> np.ndarray:
-        return self._over(self._kernels.invariants, 3 * self.system.model.I.numel())
+        return self._over(self._kernels.invariants, 3 * self.system.invariant_count)
 
     def false_invariants(self) -> list[int]:
         """Entries of ``invariant`` that change along the motion somewhere, when nothing holds them."""
-        _, rate, terms = np.split(self._invariants_and_rates, 3) if self.system.model.I.numel() else np.zeros((3, 0, 1))
+        _, rate, terms = np.split(self._invariants_and_rates, 3) if self.system.invariant_count else np.zeros((3, 0, 1))
         return [i for i in range(len(rate)) if np.any(np.abs(rate[i]) > 1e-5 * np.maximum(terms[i], 1e-6 * np.max(terms[i], initial=0.0)))]
 
     @property
@@ -243,7 +243,7 @@ class Solution:
             lines.append(f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, {self.newton_failures} of Newton's method")
         if system.m and self.t.size:
             lines.append(f"  constraints hold to {self.drift_in_words}")
-        if system.model.I.numel() and self.t.size:
+        if system.invariant_count and self.t.size:
             lines.append(f"  invariants change by at most {np.max(np.abs(self.invariant - self.invariant[:, :1])):.1e}")
         if self.energy is not None and self.t.size:
             change = float(np.max(np.abs(self.energy - self.energy[0])))

@@ -107,7 +107,7 @@ class Run:
     def advance(self) -> int:
         """Call the compiled loop once."""
         if self.counts[run.STATE] == run.START:
-            if self.system.model.I.numel():
+            if self.system.invariant_count:
                 self.stepper.remember_invariants(self)
             code = self.stepper.begin(self, self.trusted)
             if code != OK:

@@ -154,7 +154,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if progress:
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
-    if solution.success and solution.false_invariants():
+    if system.invariant_count and solution.success and solution.false_invariants():
         solution.status = -1
         solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
     if motion == SMOOTH:

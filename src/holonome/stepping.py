@@ -71,7 +71,7 @@ class _Stepper:
 
     def remember_invariants(self, task: Run) -> None:
         if self.invariants is None:
-            compiled, count = kernels(self.system), self.system.model.I.numel()
+            compiled, count = kernels(self.system), self.system.invariant_count
             if compiled.dense:
                 raise ModelError("invariant: this system needs pivoting (a coordinate without mass, or a very large system), which cannot project onto invariants")
             out, y = np.zeros(3 * count + 1), task.state[: 2 * self.system.dim].copy()

@@ -127,7 +127,7 @@ class System:
     @property
     def projects(self) -> bool:
         """Whether there is a manifold to return to."""
-        return self.m > 0 or self.model.I.numel() > 0
+        return self.m > 0 or self.invariant_count > 0
 
     @property
     def has_energy(self) -> bool:
@@ -276,7 +276,7 @@ class System:
                 offset += block.numel()
         invariant = expressions.get("invariant", none)
         start = ca.SX.sym("invariant", invariant.numel())
-        self.context_size = offset + start.numel()
+        self.context_size, self.invariant_count = offset + start.numel(), start.numel()
         model = Model(t, q, v, ca.vertcat(p, *blocks, start), M, force, expressions.get("constraint", none), expressions.get("velocity_constraint", none),
                       expressions.get("potential"), given, tuple(self._foreign), states=len(self.states), u=w if "w" in self._further else none,
                       k=expressions.get("equations", none), lam=lam if "lam" in self._further else none, I=invariant, I_start=start)
