@@ -239,6 +239,8 @@ def _stepper(system: System, method: Method, t0: float, t1: float, projection: b
     if isinstance(method.integrator, RungeKutta) and isinstance(method.formulation, UnderlyingODE):
         return Explicit(system, method.integrator.name, method.formulation.projection if projection is None else bool(projection), size)
     formulation = method.formulation
+    if isinstance(formulation, CoordinateProjection) and isinstance(formulation.formulation, Index1) and formulation.formulation.alpha is None:
+        formulation = replace(formulation, formulation=formulation.formulation.with_time_constant(abs(t1 - t0) / 200))
     if isinstance(formulation, Index1) and formulation.alpha is None:
         formulation = formulation.with_time_constant(5 * size if size else abs(t1 - t0) / 200)
     if isinstance(formulation, Index1) and formulation.alpha and t1 < t0:

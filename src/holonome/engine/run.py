@@ -212,3 +212,58 @@ def record(memory, context, counts, points, t_eval):
         store(points, counts[POINTS], t, y, size)
         counts[POINTS] += 1
     return DONE
+
+
+@njit(cache=True)
+def at_switch(memory, counts):
+    """Whether the run stands just before the next switch."""
+    return counts[NEXT_SWITCH] < counts[SWITCHING_TIMES] and memory[T] == target(memory, counts)
+
+
+@njit(cache=True)
+def cross_switch(memory, counts, points):
+    """Step over a switch; the far side is a point of its own.  FULL if there is no room for it."""
+    if counts[KEEP_POINTS] and counts[POINTS] == points.shape[0]:
+        return FULL
+    memory[T] = part(memory, SWITCHES)[2 * counts[NEXT_SWITCH] + 1]
+    counts[NEXT_SWITCH] += 1
+    if counts[KEEP_POINTS]:
+        store(points, counts[POINTS], memory[T], part(memory, Y), int(memory[SIZE]))
+        counts[POINTS] += 1
+    return DONE
+
+
+@njit(cache=True)
+def tell(memory, context, counts, points, t_eval):
+    """After a step: write its points.  Returns (whether the loop is to be left, with which code)."""
+    code = record(memory, context, counts, points, t_eval)
+    if code != DONE:
+        return True, code
+    if counts[STATE] == ENDING:
+        return True, TERMINATED
+    return memory[T] == memory[T_END], DONE
+
+
+@njit(cache=True)
+def arrive(memory, counts, t, h, constant):
+    """The time at the end of a step: exactly the target or, at a constant step, a multiple of it, where that is meant."""
+    aim = target(memory, counts)
+    if abs(h) == abs(aim - t):
+        memory[T] = aim
+    elif constant > 0.0 and counts[SWITCHING_TIMES] == 0:
+        memory[T] = memory[T_START] + counts[WAY] * constant * counts[ACCEPTED]
+    else:
+        memory[T] = t + h
+
+
+@njit(cache=True)
+def look_for_events(memory, context, counts, found):
+    """After an accepted step: events in it; DONE, or USER_FUNCTION_FAILED."""
+    counts[STATE] = RECORDING
+    if counts[EVENTS] > 0:
+        fine, terminated = find_events(memory, context, counts, found)
+        if not fine:
+            return USER_FUNCTION_FAILED
+        if terminated:
+            counts[STATE] = ENDING
+    return DONE

@@ -501,18 +501,14 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         _set_weights(P)
     while True:
         if counts[run.STATE] != run.STEPPING:
-            code = run.record(memory, context, counts, points, t_eval)
-            if code != run.DONE:
+            leave, code = run.tell(memory, context, counts, points, t_eval)
+            if leave:
                 return code
-            if counts[run.STATE] == run.ENDING:
-                return run.TERMINATED
-            if memory[run.T] == memory[run.T_END]:
-                return run.DONE
             counts[run.STATE] = run.STEPPING
         code = run.another_step(counts, steps, rejections, found)
         if code != run.DONE:
             return code
-        if counts[run.NEXT_SWITCH] < counts[run.SWITCHING_TIMES] and memory[run.T] == run.target(memory, counts):
+        if run.at_switch(memory, counts):
             memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
             counts[run.NEXT_SWITCH] += 1
             _start(P, memory, counts)
@@ -558,13 +554,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 y[i] = P.phi[i]
             _set_weights(P)
             counts[FAILED_IN_STEP] = 0
-            counts[run.STATE] = run.RECORDING
-            if counts[run.EVENTS] > 0:
-                fine, terminated = run.find_events(memory, context, counts, found)
-                if not fine:
-                    return run.USER_FUNCTION_FAILED
-                if terminated:
-                    counts[run.STATE] = run.ENDING
+            code = run.look_for_events(memory, context, counts, found)
+            if code != run.DONE:
+                return code
             continue
         _restore(P, memory, counts, h)
         cause = run.ERROR_TEST if converged else (run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON))

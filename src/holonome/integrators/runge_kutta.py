@@ -465,13 +465,8 @@ def _inside(P, memory, context, t_old, y_old, t):
 @njit(cache=True)
 def _cross(P, memory, context, counts, points):
     """Step over a switch: the state stays, the derivative and the step size are new, and the far side is a point of its own."""
-    if counts[run.KEEP_POINTS] and counts[run.POINTS] == points.shape[0]:
+    if run.cross_switch(memory, counts, points) != run.DONE:
         return run.FULL
-    memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
-    counts[run.NEXT_SWITCH] += 1
-    if counts[run.KEEP_POINTS]:
-        run.store(points, counts[run.POINTS], memory[run.T], P.y, P.size)
-        counts[run.POINTS] += 1
     status = _derivative(P, context, memory[run.T], P.y, P.k)
     if status != OK:
         return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED if status == INTERRUPTED else run.STEP_TOO_SMALL
@@ -499,14 +494,10 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             if code != run.DONE:
                 return code
         elif counts[run.STATE] != run.STEPPING:
-            code = run.record(memory, context, counts, points, t_eval)
-            if code != run.DONE:
+            leave, code = run.tell(memory, context, counts, points, t_eval)
+            if leave:
                 return code
-            if counts[run.STATE] == run.ENDING:
-                return run.TERMINATED
-            if memory[run.T] == memory[run.T_END]:
-                return run.DONE
-            if counts[run.NEXT_SWITCH] < counts[run.SWITCHING_TIMES] and memory[run.T] == run.target(memory, counts):
+            if run.at_switch(memory, counts):
                 counts[run.STATE] = run.CROSSING
                 continue
             for i in range(P.size):
@@ -532,19 +523,10 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.STEP_TOO_SMALL
             continue
         _accept(P, memory, counts, steps, h, error)
-        if abs(h) == abs(run.target(memory, counts) - t):
-            memory[run.T] = run.target(memory, counts)
-        elif constant and counts[run.SWITCHING_TIMES] == 0:
-            memory[run.T] = memory[run.T_START] + counts[run.WAY] * memory[CONSTANT] * counts[run.ACCEPTED]
-        else:
-            memory[run.T] = t + h
-        counts[run.STATE] = run.RECORDING
-        if counts[run.EVENTS] > 0:
-            fine, terminated = run.find_events(memory, context, counts, found)
-            if not fine:
-                return run.USER_FUNCTION_FAILED
-            if terminated:
-                counts[run.STATE] = run.ENDING
+        run.arrive(memory, counts, t, h, memory[CONSTANT])
+        code = run.look_for_events(memory, context, counts, found)
+        if code != run.DONE:
+            return code
 
 
 @njit(cache=True, nogil=True)
