@@ -5,10 +5,10 @@ import copy
 import itertools
 import math
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
-import signal
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
