@@ -5,6 +5,7 @@ import os
 import stat
 
 import casadi as ca
+import mpmath
 import numpy as np
 import pytest
 
@@ -60,6 +61,40 @@ def test_every_operation_gives_what_casadi_gives(name):
         status, out = evaluate(kernel, 1, y=y)
         assert status == OK
         assert out[0] == pytest.approx(float(function(0.5, y, 0.7, 2.0)), rel=1e-14, abs=1e-15)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_sines_and_cosines_to_the_last_place(count):
+    y = ca.SX.sym("y", count)
+    compiled = compilation.kernel(ca.vertcat(ca.sin(y), ca.cos(y)), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    rng = np.random.default_rng(count)
+    angles = np.concatenate([rng.uniform(-7, 7, 700), 10 ** rng.uniform(-300, 9, 200), np.arange(-150, 150) * np.pi / 4, rng.integers(1, 2**29, 200) * (np.pi / 2)])
+    out = np.empty((angles.size // count, 2 * count))
+    rows = angles[: len(out) * count].reshape(-1, count)
+    for angle, result in zip(rows, out, strict=True):
+        assert run_kernel(compiled.address, 0.0, angle, angle, np.zeros(PARAMETERS + 1), result) == OK
+    with mpmath.workdps(50):
+        exact = np.array([[float(f(mpmath.mpf(x))) for f in (mpmath.sin, mpmath.cos) for x in row] for row in rows])
+    assert np.all(np.abs(out - exact) <= np.spacing(np.abs(exact)))
+
+
+def test_sines_of_what_is_no_angle():
+    y = ca.SX.sym("y", 4)
+    compiled = compilation.kernel(ca.sin(y), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    given, out = np.array([1e15, np.nan, np.inf, -1e300]), np.empty(4)
+    run_kernel(compiled.address, 0.0, given, given, np.zeros(PARAMETERS + 1), out)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(out, np.sin(given), rtol=1e-15)
+
+
+def test_sines_of_sines():
+    y = ca.SX.sym("y", 3)
+    inner = ca.sin(ca.cos(y[0]) + y[1]) * ca.sin(y[2])
+    expression = ca.vertcat(ca.cos(inner), ca.sin(inner + ca.cos(y[1])), ca.sin(ca.sin(ca.sin(y[0]))))
+    compiled = compilation.kernel(expression, [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    given, out = np.array([0.3, 2.0, -4.0]), np.empty(3)
+    assert run_kernel(compiled.address, 0.0, given, given, np.zeros(PARAMETERS + 1), out) == OK
+    np.testing.assert_allclose(out, ca.Function("f", [y], [expression])(given).full().ravel(), rtol=4e-16)
 
 
 def test_inputs_constants_and_structural_zeros():

@@ -18,7 +18,8 @@ import hashlib
 import os
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +28,7 @@ import llvmlite.binding as llvm
 import platformdirs
 
 from holonome.engine.context import PARAMETERS, SINGULAR
+from holonome.trigonometry import sines_and_cosines
 
 ARGUMENTS = ("t", "y", "z", "p")
 """Names of a kernel's CasADi inputs; ``p`` becomes the part of the context behind its header."""
@@ -38,8 +40,9 @@ _OPERATIONS = {value: name for name, value in vars(ca).items() if name.startswit
 _FLAGS = "contract arcp"
 _BINARY = {"OP_ADD": "fadd", "OP_SUB": "fsub", "OP_MUL": "fmul", "OP_DIV": "fdiv"}
 _COMPARISONS = {"OP_LT": "olt", "OP_LE": "ole", "OP_EQ": "oeq", "OP_NE": "une"}
-_INTRINSICS = {"OP_SIN": "sin", "OP_COS": "cos", "OP_SQRT": "sqrt", "OP_EXP": "exp", "OP_LOG": "log", "OP_FABS": "fabs", "OP_FLOOR": "floor", "OP_CEIL": "ceil",
+_INTRINSICS = {"OP_SQRT": "sqrt", "OP_EXP": "exp", "OP_LOG": "log", "OP_FABS": "fabs", "OP_FLOOR": "floor", "OP_CEIL": "ceil",
                "OP_POW": "pow", "OP_CONSTPOW": "pow", "OP_FMIN": "minnum", "OP_FMAX": "maxnum", "OP_COPYSIGN": "copysign", "OP_FMA": "fma"}
+_TRIGONOMETRIC = ("OP_SIN", "OP_COS")
 _LIBRARY = {"OP_TAN": "tan", "OP_ASIN": "asin", "OP_ACOS": "acos", "OP_ATAN": "atan", "OP_SINH": "sinh", "OP_COSH": "cosh", "OP_TANH": "tanh", "OP_ASINH": "asinh",
             "OP_ACOSH": "acosh", "OP_ATANH": "atanh", "OP_ATAN2": "atan2", "OP_ERF": "erf", "OP_EXPM1": "expm1", "OP_LOG1P": "log1p", "OP_HYPOT": "hypot",
             "OP_FMOD": "fmod", "OP_REMAINDER": "remainder"}
@@ -69,6 +72,9 @@ class _Writer:
     def call(self, function: str, arguments: Sequence[str]) -> str:
         self.declarations.add(f"declare double @{function}({', '.join(['double'] * len(arguments))})")
         return self.value(f"call {_FLAGS} double @{function}({', '.join(f'double {a}' for a in arguments)})")
+
+    def constant(self, value: float) -> str:
+        return "0x" + struct.pack(">d", value).hex()
 
     def as_double(self, condition: str) -> str:
         return self.value(f"uitofp i1 {condition} to double")
@@ -109,10 +115,6 @@ class _Writer:
         raise NotImplementedError(f"{name} has no machine code")
 
 
-def _constant(value: float) -> str:
-    return "0x" + struct.pack(">d", value).hex()
-
-
 def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) -> str:
     """LLVM assembly of a kernel.
 
@@ -126,7 +128,7 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
     suppliers
         Offsets, in ``p``, of the blocks of functions that could not be traced (:mod:`holonome.foreign`).  Each is called first, with its own block, and writes its values there.
     """
-    write, work = _Writer(), {}
+    write = _Writer()
     source = {0: None, 1: "%y", 2: "%z", 3: "%p"}
     write.lines.append(f"%p = getelementptr double, ptr %context, i64 {PARAMETERS}")
     for number, offset in enumerate(suppliers):
@@ -137,24 +139,75 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = ()) ->
         write.lines += [f"%failed{number} = icmp ne i32 {status}, 0", f"br i1 %failed{number}, label %stop{number}, label %go{number}",
                         f"stop{number}:", f"ret i32 {status}", f"go{number}:"]
     margin, rows = "1.0", function.sparsity_out(0).row()
-    for k in range(function.n_instructions()):
-        operation, target, operands = _OPERATIONS[function.instruction_id(k)], function.instruction_output(k), function.instruction_input(k)
+    operations, outputs = _operations(function)
+    values: dict[int, str] = {}
+
+    def emit(number: int) -> None:
+        operation, operands = operations[number]
         if operation == "OP_INPUT":
             pointer = source[operands[0]]
-            work[target[0]] = "%t" if pointer is None else write.load(pointer, operands[1])
-        elif operation == "OP_OUTPUT":
-            if target[0] == 0:
-                write.store(work[operands[0]], "%out", rows[target[1]])
-            else:
-                margin = work[operands[0]]
+            values[number] = "%t" if pointer is None else write.load(pointer, operands[1])
         elif operation == "OP_CONST":
-            work[target[0]] = _constant(function.instruction_constant(k))
+            values[number] = write.constant(operands[0])
         else:
-            work[target[0]] = write.operation(operation, [work[i] for i in operands])
+            values[number] = write.operation(operation, [values[i] for i in operands])
+
+    for needed, angles in _angles(operations):
+        for number in needed:
+            emit(number)
+        for users, pair in zip(angles.values(), sines_and_cosines(write, [values[i] for i in angles]), strict=True):
+            values |= {number: pair[operations[number][0] == "OP_COS"] for number in users}
+    for number in range(len(operations)):
+        if number not in values:
+            emit(number)
+    for number, output, entry in outputs:
+        if output == 0:
+            write.store(values[number], "%out", rows[entry])
+        else:
+            margin = values[number]
     regular = write.value(f"fcmp ogt double {margin}, 0.0")
     status = write.value(f"select i1 {regular}, i32 0, i32 {SINGULAR}")
     head = f"define i32 @{name}(double %t, ptr noalias %y, ptr noalias %z, ptr noalias %context, ptr noalias %out) {{"
     return "\n".join([*sorted(write.declarations), head, *write.lines, f"ret i32 {status}", "}", ""])
+
+
+def _operations(function: ca.Function) -> tuple[list[tuple[str, list]], list[tuple[int, int, int]]]:
+    """CasADi's instructions with operations in place of registers as operands, and the outputs: (operation, output, entry)."""
+    operations, outputs, work = [], [], {}
+    for k in range(function.n_instructions()):
+        operation, target, operands = _OPERATIONS[function.instruction_id(k)], function.instruction_output(k), function.instruction_input(k)
+        if operation == "OP_OUTPUT":
+            outputs.append((work[operands[0]], *target))
+            continue
+        if operation == "OP_CONST":
+            operands = [function.instruction_constant(k)]
+        elif operation != "OP_INPUT":
+            operands = [work[i] for i in operands]
+        work[target[0]] = len(operations)
+        operations.append((operation, operands))
+    return operations, outputs
+
+
+def _angles(operations: list[tuple[str, list]]) -> Iterator[tuple[list[int], dict[int, list[int]]]]:
+    """Angles that are known at the same time: the operations that must come before, and for each angle its sines and cosines."""
+    depth, groups = [0] * len(operations), defaultdict[int, dict[int, list[int]]](dict)
+    for number, (operation, operands) in enumerate(operations):
+        if operation in ("OP_INPUT", "OP_CONST"):
+            continue
+        depth[number] = max(depth[i] for i in operands)
+        if operation in _TRIGONOMETRIC:
+            groups[depth[number]].setdefault(operands[0], []).append(number)
+            depth[number] += 1
+    done = {number for number, (operation, _) in enumerate(operations) if operation in _TRIGONOMETRIC}
+    for _, angles in sorted(groups.items()):
+        needed, open_ends = set(), [i for i in angles if i not in done]
+        while open_ends:
+            number = open_ends.pop()
+            if number not in done:
+                done.add(number)
+                needed.add(number)
+                open_ends += [] if operations[number][0] in ("OP_INPUT", "OP_CONST") else operations[number][1]
+        yield sorted(needed), angles
 
 
 @cache
