@@ -299,3 +299,49 @@ def test_without_elements_the_form_is_ggl():
     mechanism = hn.mechanisms.slider_crank()
     runs = [hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=hn.Method(form, hn.BDF())) for form in (hn.Compliant("qv"), hn.GGL())]
     np.testing.assert_array_equal(runs[0].q, runs[1].q)
+
+
+@pytest.mark.parametrize("stretch", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("k", [1e6, 1e10])
+def test_smooth_motion_begins_on_the_slow_motion_whatever_the_amplitude(k, stretch):
+    """A pendulum on a stiff spring, stretched: the steps are those of one that is not, and the way is that of a rigid rod."""
+    system = hn.System(np.eye(2), [0.0, -9.81], elastic=hn.Elastic(lambda q: np.sqrt(q @ q) - 1, k), potential=lambda q: 9.81 * q[1])
+    rigid = hn.solve(hn.System(np.eye(2), [0.0, -9.81], lambda q: np.sqrt(q @ q) - 1), (0, 2), [1, 0], rtol=1e-10)
+    at_rest, stretched = (hn.solve(system, (0, 2), [1 + s, 0], motion="smooth") for s in (0.0, stretch))
+    assert stretched.steps <= 1.1 * at_rest.steps
+    np.testing.assert_allclose(stretched.q[:, -1], rigid.q[:, -1], atol=1e-3)
+    assert "moved onto the slow motion" in stretched.message
+    assert f"went from {k * stretch**2 / 2:.6g}" in stretched.message
+
+
+def test_a_fast_velocity_is_taken_out_as_well():
+    system = hn.System(np.eye(2), [0.0, -9.81], elastic=hn.Elastic(lambda q: np.sqrt(q @ q) - 1, 1e8), potential=lambda q: 9.81 * q[1])
+    struck, spared = (hn.solve(system, (0, 1), [0.6, -0.8], v, motion="smooth") for v in ([0.6 + 0.8, -0.8 + 0.6], [0.8, 0.6]))
+    np.testing.assert_allclose(struck.v[:, 0], [0.8, 0.6], atol=1e-6)
+    np.testing.assert_allclose(struck.q[:, -1], spared.q[:, -1], atol=1e-5)
+
+
+def test_a_rotating_spring_keeps_its_stretch():
+    """The slow motion of a mass on a spring that turns is a circle whose radius balances the centrifugal force."""
+    k, omega = 1e5, 10.0
+    system = hn.System(np.eye(2), elastic=hn.Elastic(lambda q: np.sqrt(q @ q) - 1, k), potential=lambda q: 0.0)
+    sol = hn.solve(system, (0, 1), [1.01, 0], [0, omega], motion="smooth", rtol=1e-8)
+    radius = np.hypot(*sol.q)
+    assert np.ptp(radius) < 1e-6
+    assert radius[0] - 1 == pytest.approx(radius[0] * (sol.v[1, 0] / radius[0]) ** 2 / k, rel=1e-3)
+
+
+@pytest.mark.parametrize("length", [2.0, 1000.0])
+def test_a_swinging_pendulum_is_not_taken_for_a_fast_oscillation(length):
+    system = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, potential=lambda q: 9.81 * q[1])
+    sol = hn.solve(system, (0, length), [1, 0], motion="smooth", max_steps=100)
+    np.testing.assert_array_equal(sol.q[:, 0], [1, 0])
+    assert "moved" not in sol.message
+
+
+def test_smooth_motion_of_the_spring_of_the_paper_comes_to_rest():
+    """Nothing in this system is slow: released far from its equilibrium it is found there."""
+    spring = hn.mechanisms.stiff_spring(eps=1e-8)
+    sol = hn.solve(spring.system, spring.t_span, spring.q0, spring.v0, motion="smooth")
+    assert sol.steps < 100
+    np.testing.assert_allclose(sol.q[:, -1], [0, -1], atol=1e-6)

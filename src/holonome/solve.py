@@ -10,7 +10,6 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from holonome.engine import run
@@ -31,13 +30,12 @@ from holonome.relay import Relay
 from holonome.result import Solution
 from holonome.running import Run
 from holonome.sequential import Sequential, solve_higher_index
+from holonome.slow_motion import hidden_stiffness, slow_start, what_was_damped
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.system import ODE, System
 from holonome.warmup import announce_first_use
 
 _SMALLEST_RTOL = 1e-14
-HIDDEN_STIFFNESS = 1e5
-"""Stiffness of forces that are not elastic elements, relative to inertia within a step, beyond which smooth motion cannot be trusted."""
 LARGEST_RELAY = 100
 """Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
@@ -122,6 +120,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
             raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
         q0, v0, s0 = np.zeros(0), None, vector("x0", q0, len(system.states))
     y0 = np.concatenate(full_state(system, q0, v0, s0))
+    given, settled = y0, slow_start(system, t0, y0[: system.dim], y0[system.dim:], abs(t1 - t0), rtol, atol) if motion == SMOOTH and np.all(np.isfinite(y0)) else None
+    if settled is not None:
+        y0 = np.concatenate(settled)
     if t_eval is not None:
         t_eval = wanted_times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
@@ -158,7 +159,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         solution.status = -1
         solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
     if motion == SMOOTH:
-        solution.message += f" ({_energy_taken(solution)}{_hidden_stiffness(solution)})"
+        solution.message += f" ({what_was_damped(solution, given if settled is not None else None)}{hidden_stiffness(solution)})"
     return solution
 
 
@@ -180,28 +181,6 @@ def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, 
         return None
     task.restart(np.concatenate([start.q, start.v]))
     return task
-
-
-def _energy_taken(solution: Solution) -> str:
-    """What damping the fast oscillations took out of a run, in words."""
-    energy = solution.energy
-    if energy is None or not energy.size:
-        return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
-    return f"fast oscillations were damped out: the energy went from {energy[0]:.6g} to {energy[-1]:.6g}"
-
-
-def _hidden_stiffness(solution: Solution) -> str:
-    """A warning where ``force`` is so stiff, h² ‖M⁻¹ ∂f/∂q‖, that Newton's method may lock: only elastic elements are safe from that."""
-    system, model = solution.system, solution.system.model
-    if system.foreign or not solution.steps:
-        return ""
-    stiffness = ca.Function("stiffness", [*system.symbols.values()], [model.M, ca.jacobian(model.f if model.elastic is None else model.elastic.rest, model.q)])
-    h, largest = abs(solution.t[-1] - solution.t[0]) / solution.steps, 0.0
-    for i in np.linspace(0, solution.t.size - 1, 5, dtype=int):
-        rest = solution.s[:, i], solution.w[:, i], solution.lam[:, i]
-        M, f_q = (np.array(value) for value in stiffness(solution.t[i], solution.q[:, i], solution.v[:, i], system.parameters.flat, *rest))
-        largest = max(largest, h**2 * float(np.max(np.abs(np.linalg.lstsq(M, f_q, rcond=None)[0]))))
-    return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
 
 
 def _higher_index(system: HigherIndex, t_span: Any, x0: Any, v0: Any, method: str | Method, rtol: float, atol: Any, t_eval: Any, first_step: Any, max_step: Any,

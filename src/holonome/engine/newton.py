@@ -125,6 +125,9 @@ def norm(x, weights, count, size):
 def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 
+    A matrix of another cj is made up for by damping, except in components that are not tested, such as multipliers: what damping leaves of their error, extrapolation makes
+    larger in every step, and nobody would see it grow.
+
     Returns (status, converged, rate factor S, number of evaluations).
     """
     damping = 2.0 / (1.0 + cj / cj_of_matrix)
@@ -142,6 +145,8 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
             delta[i] *= damping
         solve(P, context, kind, cj_of_matrix)
         for i in range(size):
+            if P.newton_weights[i] == 0.0:
+                delta[i] /= damping
             y[i] -= delta[i]
             e[i] -= delta[i]
             dy[i] -= cj * delta[i]

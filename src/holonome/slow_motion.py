@@ -1,0 +1,212 @@
+"""The slow motion of a stiff system: where it begins, and what following it alone did to the energy.
+
+Linearised about a position, the motions within the constraints are modes φ with frequencies ω:  Φᵀ M Φ = I,  Φᵀ (−f_q + (Cᵀλ)_q) Φ = diag(ω²).  The stiffness of elastic elements
+enters as c_qᵀ K c_q, without what their present load adds, which will be gone.  Where the frequencies have a wide gap, and the modes below it move slowly, those above it are fast.
+On the slow motion they do not oscillate:
+
+    P v = 0,     P a + P′ v = 0,     P = Φ_fast Φ_fastᵀ M
+
+A start off this is moved there along the fast modes, by Newton's method; so oscillations are taken out whatever their amplitude, and no step has to follow them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from holonome.errors import HolonomeError
+from holonome.formulations.underlying_ode import kernels, over_points
+from holonome.initial import consistent_state
+
+if TYPE_CHECKING:
+    from holonome.model import Model
+    from holonome.result import Solution
+    from holonome.system import System
+
+GAP, GAP_ALONE = 30.0, 1e4
+"""Fast modes are so many times faster than everything else; where all modes are fast, than the run."""
+LARGEST = 200
+"""Coordinates up to which modes are looked for."""
+HIDDEN_STIFFNESS = 1e5
+"""Stiffness of forces that are not elastic elements, relative to inertia within a step, beyond which smooth motion cannot be trusted."""
+_MOST_ITERATIONS, _HALVINGS, _DIFFERENCE = 30, 8, 1e-5
+
+
+class _Modes(NamedTuple):
+    """At a position: accelerations, mass matrix, squared frequencies in rising order and their modes."""
+
+    a: np.ndarray
+    M: np.ndarray
+    squares: np.ndarray
+    shapes: np.ndarray
+
+    def projector(self, fast: int) -> np.ndarray:
+        shapes = self.shapes[:, self.shapes.shape[1] - fast:]
+        return shapes @ shapes.T @ self.M
+
+
+def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """The start of the slow motion near a given one; None if that is on it already, there is no gap between slow and fast, or the nearest one is not found."""
+    if system.foreign or system.states or system.unknowns or system.model.lam.numel() or not 1 <= system.dim - system.m <= LARGEST:
+        return None
+    try:
+        place = _Place(system, t)
+        if place.driven or np.max(np.abs(place.onto(q) - q)) > 1e-6 * np.max(np.abs(q)):
+            return None
+        found = _settle(place, q, v, span, rtol, atol)
+        if found is None:
+            return None
+        start = consistent_state(system, *found, t, repair=True)
+        return start.q, start.v
+    except (HolonomeError, ValueError, np.linalg.LinAlgError):
+        return None
+
+
+class _Place:
+    """Evaluates the equations at one time; ``driven`` where the stiffness depends on time, so that fast modes are never at rest."""
+
+    def __init__(self, system: System, t: float) -> None:
+        if "slow motion" not in system.shared:
+            system.shared["slow motion"] = _expressions(system.model)
+        function, self.driven = system.shared["slow motion"]
+        self.arguments = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
+        self.results = [np.zeros(function.size_out(i), order="F") for i in range(function.n_out())]
+        self.buffer, self.evaluate = function.buffer()
+        for i, array in enumerate(self.arguments):
+            self.buffer.set_arg(i, memoryview(array))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        for i, array in enumerate(self.results):
+            self.buffer.set_res(i, memoryview(array.T))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        self.arguments[0][:], self.arguments[3][:] = t, system.parameters.flat
+
+    def __call__(self, q: np.ndarray, v: np.ndarray, lam: np.ndarray | float = 0.0) -> list[np.ndarray]:
+        """M, f, C, γ, f without elastic elements, the stiffness, and g."""
+        self.arguments[1][:], self.arguments[2][:], self.arguments[4][:] = q, v, lam
+        self.evaluate()
+        if not all(np.all(np.isfinite(result)) for result in self.results):
+            raise ValueError("the equations are not finite here")
+        return self.results
+
+    def onto(self, q: np.ndarray) -> np.ndarray:
+        """The nearest position that satisfies the constraints."""
+        for _ in range(4):
+            *_, C, _, _, _, g = self(q, np.zeros_like(q))
+            if not g.size:
+                break
+            step = np.linalg.lstsq(C[: g.size], -g.ravel(), rcond=1e-10)[0]
+            q = q + step
+            if np.max(np.abs(step)) <= 1e-10 * np.max(np.abs(q)):
+                break
+        return q
+
+    def modes(self, q: np.ndarray, v: np.ndarray) -> _Modes:
+        M, f, C, gamma, rest, *_ = (result.copy() for result in self(q, v))
+        _, sizes, directions = np.linalg.svd(C)
+        tangent = directions[int(np.sum(sizes > 1e-10 * np.max(sizes, initial=0.0))):].T
+        curved = -np.linalg.lstsq(C, gamma, rcond=1e-10)[0] if C.size else np.zeros_like(f)
+        N = np.linalg.solve(np.linalg.cholesky(tangent.T @ M @ tangent), tangent.T).T
+        a, unloaded = (curved + N @ (N.T @ (force - M @ curved)) for force in (f, rest))
+        lam = np.linalg.lstsq(C.T, rest - M @ unloaded, rcond=1e-10)[0].ravel() if C.size else 0.0
+        K = N.T @ self(q, v, lam)[5] @ N
+        squares, shapes = np.linalg.eigh((K + K.T) / 2)
+        return _Modes(a.ravel(), M, squares, N @ shapes)
+
+    def correction(self, q: np.ndarray, v: np.ndarray, modes: _Modes, fast: int) -> tuple[np.ndarray, float]:
+        """The next step of Newton's method for P a + P′ v = 0, and its size."""
+        turning, speed = np.zeros_like(v), float(np.max(np.abs(v)))
+        if speed > 0:
+            step = _DIFFERENCE * max(float(np.max(np.abs(q))), 1e-300) / speed
+            for way in (-1, 1):
+                turning += way * self.modes(self.onto(q + way * step * v), v).projector(fast) @ v / (2 * step)
+        shapes, squares = modes.shapes[:, -fast:], modes.squares[-fast:]
+        way = shapes @ ((shapes.T @ modes.M @ (modes.a + turning)) / squares)
+        return way, float(np.max(np.abs(way)))
+
+
+def _expressions(model: Model) -> tuple[ca.Function, bool]:
+    lam, elastic = ca.SX.sym("lam", model.rows), model.elastic
+    rest = model.f if elastic is None else elastic.rest
+    K = ca.jacobian(model.C.T @ lam - rest, model.q)
+    if elastic is not None:
+        c_q = ca.jacobian(elastic.c, model.q)
+        K += c_q.T @ elastic.K @ c_q
+    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g)]
+    return ca.Function("slow_motion", [model.t, model.q, model.v, model.p, lam], results), ca.depends_on(ca.jacobian(model.f, model.q), model.t)
+
+
+def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
+    """How many modes lie above the widest gap; 0 if none is wide enough."""
+    size, count, widest, fast = max(float(np.max(np.abs(q))), 1e-300), modes.squares.size, GAP, 0
+    for slow in range(1, count):
+        P = np.eye(q.size) - modes.projector(count - slow)
+        moving = max(1 / span, float(np.max(np.abs(P @ v))) / size, math.sqrt(float(np.max(np.abs(P @ modes.a))) / size), math.sqrt(max(modes.squares[slow - 1], 0.0)))
+        gap = math.sqrt(max(modes.squares[slow], 0.0)) / moving
+        if gap > widest:
+            widest, fast = gap, count - slow
+    return fast or (count if modes.squares[0] > (GAP_ALONE / span) ** 2 else 0)
+
+
+def _settle(place: _Place, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Newton's method along the fast modes; None if there are none, the start is within the tolerance of the slow motion, or nothing is found."""
+    modes = place.modes(q, v)
+    fast = _fast(modes, q, v, span)
+    if fast == 0:
+        return None
+    tolerance = rtol * float(np.max(np.abs(q))) + float(np.min(atol))
+    v_slow = v - modes.projector(fast) @ v
+    way, size = place.correction(q, v_slow, modes, fast)
+    if size + float(np.max(np.abs(v - v_slow))) / math.sqrt(modes.squares[-fast]) <= 10 * tolerance:
+        return None
+    v = v_slow
+    for _ in range(_MOST_ITERATIONS):
+        if size <= 0.01 * tolerance:
+            break
+        for halving in range(_HALVINGS):
+            moved = place.onto(q + 0.5**halving * way)
+            there = place.modes(moved, v)
+            if there.squares[-fast] <= 0:
+                continue
+            slow = v - there.projector(fast) @ v
+            further, left = place.correction(moved, slow, there, fast)
+            if left < size:
+                q, v, way, size = moved, slow, further, left
+                break
+        else:
+            break
+    return (q, v) if size <= tolerance else None
+
+
+def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
+    """What leaving out the fast oscillations did, in words; ``given`` is the start where it was moved onto the slow motion."""
+    energy, n, remark = solution.energy, solution.system.dim, ""
+    if energy is None or not energy.size:
+        return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
+    before = energy[0]
+    if given is not None:
+        start, moved = np.empty((1, 1)), np.abs(solution.states[0, : 2 * n] - given)
+        compiled = kernels(solution.system)
+        over_points(compiled.energy, 0, compiled.context(solution.system), solution.t[:1], given.reshape(1, -1), start, 1)
+        before, remark = start[0, 0], f"; the start was moved onto the slow motion by {np.max(moved[:n]):.1e} (q) and {np.max(moved[n:]):.1e} (v)"
+    return f"fast oscillations were damped out: the energy went from {before:.6g} to {energy[-1]:.6g}{remark}"
+
+
+def hidden_stiffness(solution: Solution) -> str:
+    """A warning where ``force`` is so stiff, h² ‖M⁻¹ ∂f/∂q‖, that Newton's method may lock: only elastic elements are safe from that."""
+    system, n = solution.system, solution.system.dim
+    if system.foreign or not solution.steps:
+        return ""
+    kernel = system.kernel("stiffness of force", _mass_and_stiffness)
+    chosen = np.linspace(0, solution.t.size - 1, 5).astype(int)
+    found = np.zeros((chosen.size, 2 * n * n))
+    over_points(kernel.address, 0, kernels(system).context(system), solution.t[chosen], np.ascontiguousarray(solution.states[chosen, : 2 * n]), found, 64 if system.unknowns else 1)
+    M, f_q = found[:, : n * n].reshape(-1, n, n), found[:, n * n:].reshape(-1, n, n)
+    h = abs(solution.t[-1] - solution.t[0]) / solution.steps
+    largest = h**2 * float(np.max(np.abs(np.linalg.pinv(M) @ f_q), initial=0.0)) if np.all(np.isfinite(found)) else 0.0
+    return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
+
+
+def _mass_and_stiffness(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
+    forces = model.f if model.elastic is None else model.elastic.rest
+    return model.y, ca.SX(0, 1), ca.vertcat(*(ca.vec(ca.densify(x.T)) for x in (model.M, ca.jacobian(forces, model.q)))), None
