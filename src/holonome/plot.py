@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.mechanisms.mechanism import Drawing
+    from holonome.drawing import Drawing
     from holonome.result import Solution
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
