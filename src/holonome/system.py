@@ -364,7 +364,7 @@ class System:
             for point in probe_points(self.n):
                 full = dict(self._further, **point, p=self.parameters.namespace(self.parameters.flat))
                 try:
-                    expected = _difference(lambda x, point=point: self.functions[role].evaluate({**point, variable: x}), point[variable])  # noqa: B023
+                    expected = difference(lambda x, point=point: self.functions[role].evaluate({**point, variable: x}), point[variable])  # noqa: B023
                     found = np.asarray(written(**{name: full[name] for name in arguments}), dtype=float).reshape(expected.shape)
                 except ModelError:
                     continue
@@ -518,7 +518,7 @@ def _distinct_names(argument: str, names: Sequence[str] | None, count: int) -> l
     return names
 
 
-def _difference(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+def difference(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
     """Jacobian by central differences of order four."""
     h, columns = 1e-3, []
     for direction in np.eye(x.size) * h:

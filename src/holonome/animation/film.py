@@ -44,13 +44,14 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         colours = plot.COLOURS[: len(scenes)] * len(scenes)
         stages = [_stage(scene, axes, times, colour, scene.title + ",  " if len(scenes) > 1 else "") for scene, axes, colour in zip(scenes, panels, colours, strict=False)]
 
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # once is enough for all frames
-
         def show(number: int) -> list[Any]:
             for stage in stages:
                 stage(number)
             return []
+
+        show(0)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # once is enough for all frames
 
         options = {"writer": animation.writers[writer](fps=_FPS[suffix]), "dpi": 80 if suffix == ".gif" else 120}
         animation.FuncAnimation(figure, show, frames=times.size).save(file, **options)

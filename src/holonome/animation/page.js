@@ -41,10 +41,10 @@ class Run {
     this.fixed.forEach((place, k) => place.forEach((x, i) => { this.pose[(this.movers + k) * this.dimension + i] = x + this.origin[i]; }));
     const degree = new Array(this.names.length).fill(0);
     for (const pair of [...this.links, ...this.springs]) for (const k of pair) degree[k] += 1;
-    const outlines = new Set(this.bodies.flat()), still = new Set([...this.ground, ...this.sliders]);
-    this.joints = degree.map((d, k) => k).filter(k => degree[k] > 1 && !still.has(k));
-    this.masses = degree.map((d, k) => k).filter(k => !still.has(k) && (degree[k] === 1 || (degree[k] === 0 && !outlines.has(k) && (this.traces.includes(k) || k < this.movers)))
-      && !(degree[k] === 0 && this.links.length + this.bodies.length > 0));
+    const outlines = new Set(this.bodies.flat()), held = new Set([...this.ground, ...this.sliders]), all = this.names.map((_, k) => k);
+    this.joints = all.filter(k => degree[k] > 1 && !held.has(k));
+    const loose = k => (this.links.length + this.springs.length + this.bodies.length ? degree[k] === 1 && !this.bodies.length : true);
+    this.masses = all.filter(k => !held.has(k) && loose(k));
     this.many = this.names.length - outlines.size > 30;
     this.at(this.span[0]);
   }
@@ -194,7 +194,7 @@ class Stage {
     this.guides(c);
     if (showPaths) this.trails(c, seen);
     const parts = this.parts(c, seen);
-    if (this.spatial) parts.sort((a, b) => a.depth - b.depth);
+    if (this.spatial) parts.sort((a, b) => a.far - b.far || a.depth - b.depth);
     for (const part of parts) part.draw();
     this.name(c, seen);
     const over = run.way * (t - run.span[1]) > 1e-9 * Math.abs(run.span[1] - run.span[0]);
@@ -213,7 +213,7 @@ class Stage {
     const depth = group => group.reduce((sum, k) => sum + seen[k][2], 0) / group.length;
     for (const body of run.bodies) {
       const fixed = body.every(k => still.has(k));
-      parts.push({ depth: depth(body), draw: () => {
+      parts.push({ far: fixed ? 0 : 1, depth: depth(body), draw: () => {
         this.line(c, body.map(k => seen[k]), true);
         c.fillStyle = fixed ? frame : this.colour;
         c.globalAlpha = this.spatial ? 1 : fixed ? 0.28 : 0.16;
@@ -226,19 +226,19 @@ class Stage {
         c.globalAlpha = 1;
       } });
     }
-    for (const pair of run.springs) parts.push({ depth: depth(pair), draw: () => {
+    for (const pair of run.springs) parts.push({ far: 1, depth: depth(pair), draw: () => {
       this.line(c, coil(seen[pair[0]], seen[pair[1]]));
       c.strokeStyle = frame;
       c.lineWidth = 1.6;
       c.stroke();
     } });
-    for (const pair of run.links) parts.push({ depth: depth(pair), draw: () => {
+    for (const pair of run.links) parts.push({ far: 1, depth: depth(pair), draw: () => {
       this.line(c, pair.map(k => seen[k]));
       c.strokeStyle = this.colour;
       c.lineWidth = 6 * thin;
       c.stroke();
     } });
-    const disc = (k, radius, fill, stroke, width) => parts.push({ depth: seen[k][2] + 1e-9, draw: () => {
+    const disc = (k, radius, fill, stroke, width) => parts.push({ far: 1, depth: seen[k][2] + 1e-9, draw: () => {
       c.beginPath();
       c.arc(seen[k][0], seen[k][1], radius, 0, 7);
       c.fillStyle = fill;
@@ -250,11 +250,11 @@ class Stage {
     } });
     if (!run.many) for (const k of run.joints) disc(k, 4.5, joint, this.colour, 2.2);
     for (const k of run.masses) disc(k, 9 * thin, this.colour, card, 2);
-    for (const k of run.sliders) parts.push({ depth: seen[k][2], draw: () => this.slider(c, seen[k], k) });
+    for (const k of run.sliders) parts.push({ far: 1, depth: seen[k][2], draw: () => this.slider(c, seen[k], k) });
     const outlined = new Set(run.bodies.flat());
     for (const k of run.ground) if (!outlined.has(k)) {
       if (this.spatial) disc(k, 5.5, frame, card, 1.5);
-      else parts.push({ depth: 0, draw: () => this.support(c, seen[k]) });
+      else parts.push({ far: 1, depth: 0, draw: () => this.support(c, seen[k]) });
     }
     return parts;
   }
@@ -338,7 +338,7 @@ class Stage {
     this.paths ??= run.traces.filter(k => k < run.movers).map(k => {
       const places = Array.from({ length: run.frames }, (_, frame) => this.see(run.stored(k, frame)));
       const path = new Path2D();
-      places.forEach(([x, y], j) => (j ? path.lineTo(x, y) : path.moveTo(x, y)));
+      smooth(path, places);
       const x = places.map(place => place[0]), y = places.map(place => place[1]);
       const way = places.reduce((sum, place, j) => sum + (j ? Math.hypot(place[0] - x[j - 1], place[1] - y[j - 1]) : 0), 0);
       const extent = Math.max(Math.max(...x) - Math.min(...x), Math.max(...y) - Math.min(...y), 1);
@@ -355,10 +355,9 @@ class Stage {
       for (let piece = 0; piece < pieces; piece++) {
         const [from, to] = [piece, piece + 1].map(part => now - tail * (1 - part / pieces));
         if (to <= 0) continue;
-        const inner = places.slice(Math.max(Math.ceil(from), 0), Math.floor(to) + 1);
-        const at = frame => (frame >= now ? this.see(run.point(k)) : between(places, Math.max(frame, 0)));
+        const at = frame => between(places, Math.max(frame, 0)), fine = Math.max(1, Math.ceil((to - from) * (run.frames > 1 ? 3 : 1)));
         c.globalAlpha = ((piece + 1) / pieces) ** 1.5 * 0.95;
-        this.line(c, [at(from), ...inner, at(to)]);
+        this.line(c, Array.from({ length: fine + 1 }, (_, j) => at(from + (to - from) * j / fine)));
         c.stroke();
       }
       c.lineCap = "round";
@@ -441,9 +440,21 @@ function coil(a, b, turns = 8, width = 7) {
   return points;
 }
 
+// Between frames, the cubic of Run.at.
 function between(places, frame) {
-  const k = Math.min(Math.floor(frame), places.length - 1), next = places[Math.min(k + 1, places.length - 1)], x = frame - k;
-  return [0, 1].map(i => places[k][i] + x * (next[i] - places[k][i]));
+  const last = places.length - 1, k = Math.min(Math.floor(frame), Math.max(last - 1, 0)), x = frame - k;
+  const weights = [x * (-0.5 + x * (1 - 0.5 * x)), 1 + x * x * (1.5 * x - 2.5), x * (0.5 + x * (2 - 1.5 * x)), x * x * (0.5 * x - 0.5)];
+  return [0, 1].map(i => weights.reduce((sum, weight, j) => sum + weight * places[Math.min(Math.max(k - 1 + j, 0), last)][i], 0));
+}
+
+// The same cubic as a curve.
+function smooth(path, places) {
+  const at = k => places[Math.min(Math.max(k, 0), places.length - 1)];
+  path.moveTo(...at(0).slice(0, 2));
+  for (let k = 0; k + 1 < places.length; k++) {
+    const [a, b, c, d] = [at(k - 1), at(k), at(k + 1), at(k + 2)];
+    path.bezierCurveTo(b[0] + (c[0] - a[0]) / 6, b[1] + (c[1] - a[1]) / 6, c[0] - (d[0] - b[0]) / 6, c[1] - (d[1] - b[1]) / 6, c[0], c[1]);
+  }
 }
 
 function mixed(first, second, share) {
@@ -454,7 +465,7 @@ function mixed(first, second, share) {
 function shown(x, digits) {
   if (x === 0) return "0";
   const size = Math.abs(x);
-  return size < 1e-4 || size >= 1e6 ? x.toExponential(Math.min(digits - 1, 3)).replace("-", "−").replace("e−", "e−") : String(+x.toPrecision(digits)).replace("-", "−");
+  return size < 1e-4 || size >= 1e6 ? x.toExponential(Math.min(digits - 1, 3)).replace("e+", "e").replace(/-/g, "−") : String(+x.toPrecision(digits)).replace("-", "−");
 }
 
 // ---------------------------------------------------------------- graphs
@@ -462,9 +473,13 @@ function shown(x, digits) {
 class Graph {
   constructor(panel, parent) {
     this.panel = panel;
-    this.curves = runs.flatMap(run => run.curves.filter(curve => curve.panel === panel && (runs.length === 1 || panel !== "energy" || ["total", "kinetic"].includes(curve.name)))
-      .filter((curve, _, all) => runs.length === 1 || panel !== "energy" || curve.name === "total" || !all.some(other => other.name === "total"))
-      .map((curve, k) => ({ ...curve, run, colour: runs.length > 1 ? `c${run.number % 7}` : `c${k % 7}`, dash: runs.length > 1 ? DASHES[k % 4] : "solid" })));
+    const told = curve => curve.panel === panel && (runs.length === 1 || panel !== "energy" || curve.name === "total");
+    this.curves = runs.flatMap(run => run.curves.filter(told).map((curve, k) => (
+      { ...curve, run, colour: `c${(runs.length > 1 ? run.number : k) % 7}`, dash: runs.length > 1 ? DASHES[k % 4] : "solid" })));
+    if (!this.curves.length) return;
+    const extreme = (which, start) => this.curves.reduce((found, curve) => curve.y.reduce((a, b) => which(a, Math.abs(b)), found), start);
+    this.size = extreme(Math.max, 0);
+    this.decades = [Math.floor(Math.log10(extreme(Math.min, 1e-8))), Math.ceil(Math.log10(Math.max(this.size, 1e-14)))];
     const card = element(parent, "section", { className: "graph" });
     if (panel === "coordinates") card.classList.add("wide");
     const heading = element(card, "header");
@@ -499,8 +514,8 @@ class Graph {
   // Colours of the page, which change with the system's theme.
   async paint() {
     const axis = { gridcolor: colour("grid"), linecolor: colour("line"), zerolinecolor: colour("line"), tickfont: { size: 11 }, automargin: true };
-    const log = this.panel === "drift" ? { type: "log", exponentformat: "power", nticks: 6, minor: { showgrid: false } } : { exponentformat: "power", nticks: 5 };
-    await Plotly.update(this.div, { line: this.curves.map(curve => ({ color: colour(curve.colour), width: 1.7, dash: curve.dash })) }, {
+    const log = this.panel === "drift" ? { type: "log", exponentformat: "e", range: this.decades, dtick: Math.ceil((this.decades[1] - this.decades[0]) / 6) } : { exponentformat: "e", nticks: 6 };
+    await Plotly.update(this.div, { line: this.curves.map(curve => ({ color: colour(curve.colour), width: 1.7, dash: curve.dash, shape: this.panel !== "drift" && curve.t.length < 600 ? "spline" : "linear" })) }, {
       margin: { l: 8, r: 10, t: 8, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "x unified", dragmode: "zoom",
       font: { family: getComputedStyle(document.body).fontFamily, color: colour("soft"), size: 12 },
       hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink"), size: 11.5 } },
@@ -519,7 +534,8 @@ class Graph {
 
   mark(t) {
     for (const curve of this.curves) {
-      const text = shown(curve.y[before(curve.t, t, curve.run.way)], this.panel === "drift" ? 2 : 6);
+      const value = curve.y[before(curve.t, t, curve.run.way)];
+      const text = this.panel === "drift" ? value.toExponential(1).replace("e+", "e").replace("-", "−") : shown(Math.abs(value) < 1e-6 * this.size ? 0 : value, 5);
       if (curve.value.textContent !== text) curve.value.textContent = text;
     }
     const layout = this.div._fullLayout;
@@ -615,7 +631,7 @@ const boxes = drawn.map(run => run.box());
 const common = alike && drawn.length ? [0, 1].map(side => boxes[0][side].map((_, i) => Math[side ? "max" : "min"](...boxes.map(box => box[side][i])))) : null;
 const stages = [], graphs = [];
 for (const [k, run] of drawn.entries()) stages.push(new Stage(run, common ?? boxes[k], $("stages")));
-for (const panel of Object.keys(PANELS)) if (runs.some(run => run.curves.some(curve => curve.panel === panel))) graphs.push(new Graph(panel, $("graphs")));
+graphs.push(...Object.keys(PANELS).map(panel => new Graph(panel, $("graphs"))).filter(graph => graph.curves.length));
 $("stages").hidden = !stages.length;
 for (const id of ["paths", "fit"]) $(id).hidden = !stages.length;
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,13 +18,13 @@ from holonome.plot import SMALLEST
 from holonome.result import Solution
 
 MOST_FRAMES = 2000
-ROOM = 2_400_000
+ROOM = 3_000_000
 """Bytes that the positions of all runs together may take in a page; mechanisms of very many points get fewer frames."""
 MOST_POINTS = 2400
 """Of a curve."""
 _MOST_COORDINATES = 8
 _COARSE = 0.02
-"""Stored points are too far apart to draw what lies between if a cubic that leaves out every other one misses it by more, in units of the motion's extent."""
+"""Stored points are too far apart to draw what lies between if a polynomial through them errs by more, in units of the motion's extent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,30 +48,13 @@ class Scene:
         return np.flatnonzero(np.diff(t, prepend=t[0] - way) * way > 0)
 
     def positions(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and states at any times: from the dense output, or a cubic through positions and velocities; where the points are too sparse, the last one before."""
-        solution, kept = self.solution, self.kept
-        system = solution.system
-        t, values, rates = solution.t[kept], np.concatenate([solution.q, solution.s])[:, kept], np.concatenate([solution.v, np.zeros_like(solution.s)])[:, kept]
-        if kept.size < 2:
-            found = np.repeat(values[:, :1], times.size, axis=1)
-        else:
-            from scipy.interpolate import CubicHermiteSpline
-
-            way = 1.0 if t[-1] > t[0] else -1.0
-            if system.states:
-                rates[system.n:] = solution.rates[system.n:, kept]
-            cubic = CubicHermiteSpline(way * t, values, way * rates, axis=1)
-            if kept.size > 4:
-                every_other = CubicHermiteSpline(way * t[::2], values[:, ::2], way * rates[:, ::2], axis=1)
-                missed = np.abs(every_other(way * t[1:-1:2]) - values[:, 1:-1:2])
-                # a cubic is 16 times as exact on intervals of half the length
-                coarse = np.any(missed / 16 > _COARSE * np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300))
-            else:
-                coarse = False
-            found = values[:, np.clip(np.searchsorted(way * t, way * times, side="right") - 1, 0, t.size - 1)] if coarse else cubic(way * times)
-            if solution.sol is not None and system.n:
-                found[: system.n] = solution.sol(times)[0]
-        return found[: system.n], found[system.n:]
+        """Coordinates and states at any times: from the dense output, or a polynomial through values and rates; where the points are too sparse for that, those of the last point."""
+        solution, n = self.solution, self.solution.system.n
+        if solution.sol is not None and n:
+            return solution.sol(times)[0], _between(solution.t[self.kept], [solution.s[:, self.kept], solution.rates[n:, self.kept]], times)
+        parts = [[solution.q, solution.v, solution.a], [solution.s, solution.rates[n:]]]
+        q, s = (_between(solution.t[self.kept], [values[:, self.kept] for values in part], times) for part in parts)
+        return q, s
 
     def points(self, times: np.ndarray) -> dict[str, np.ndarray]:
         """The points of the drawing at any times."""
@@ -81,9 +66,10 @@ class Scene:
     def small_print(self) -> str:
         """Method, tolerances and steps."""
         solution = self.solution
-        atol = f"{float(solution.atol):g}" if np.ndim(solution.atol) == 0 else "by component"
+        tolerances = np.unique(solution.atol)
+        atol = _number(float(tolerances[0])) if tolerances.size == 1 else "by component"
         rejected = f", {solution.rejections} rejected" if solution.rejections else ""
-        return f"{solution.method} · rtol {solution.rtol:g}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
+        return f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
 
     def curves(self) -> list[dict[str, Any]]:
         """Panel, name, times and values of each curve; of long runs the points that stand out."""
@@ -93,7 +79,7 @@ class Scene:
             chosen = telling(t, values)
             found.append({"panel": panel, "name": name, "t": t[chosen], "y": values[chosen]})
 
-        if self.drawing is None:
+        if self.drawing is None or not solution.system.n:
             names, values = solution.system.all_names, np.concatenate([solution.q, solution.s])
             moved = np.argsort(-np.ptp(values, axis=1), kind="stable")[:_MOST_COORDINATES]
             for k in sorted(moved):
@@ -142,6 +128,42 @@ class Scene:
             "bodies": [[index[name] for name in body] for body in drawing.bodies], "ground": [index[name] for name in drawing.ground],
             "sliders": [index[name] for name in drawing.sliders], "traces": [index[name] for name in drawing.traces],
             "guides": [guide for name in drawing.sliders if (guide := _guide(points[name] - origin[:, None])) is not None]}
+
+
+def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+    """Values at other times by Hermite's polynomial of degree 5 or 3, whichever predicts better what lies between every other point."""
+    values = derivatives[0]
+    if t.size < 2 or not values.size:
+        return np.repeat(values[:, :1], times.size, axis=1)
+    errors = {}
+    for count in range(2, len(derivatives) + 1):
+        known = derivatives[:count]
+        missed = hermite(t[::2], [x[:, ::2] for x in known], t[1:-1:2]) - values[:, 1:-1:2] if t.size > 4 else np.zeros((1, 1))
+        errors[count] = np.max(np.abs(missed) / np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300), initial=0.0) / 4**count  # on intervals of half the length
+        errors[count] = errors[count] if all(np.all(np.isfinite(x)) for x in known) else np.inf
+    count = min(errors, key=lambda key: errors[key])
+    if errors[count] > _COARSE:
+        way = 1.0 if t[-1] > t[0] else -1.0
+        return values[:, np.clip(np.searchsorted(way * t, way * times, side="right") - 1, 0, t.size - 1)]
+    return hermite(t, derivatives[:count], times)
+
+
+def hermite(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+    """Piecewise polynomial through values, rates and, if given, second derivatives, each (n, points)."""
+    way = 1.0 if t[-1] > t[0] else -1.0
+    k = np.clip(np.searchsorted(way * t, way * times, side="right") - 1, 0, t.size - 2)
+    h = t[k + 1] - t[k]
+    x = (times - t[k]) / h
+    if len(derivatives) == 2:
+        begin, end = [1 - x**2 * (3 - 2 * x), x * (1 - x) ** 2], [x**2 * (3 - 2 * x), x**2 * (x - 1)]
+    else:
+        begin = [1 - x**3 * (10 - 15 * x + 6 * x**2), x - x**3 * (6 - 8 * x + 3 * x**2), x**2 * (1 - x) ** 3 / 2]
+        end = [x**3 * (10 - 15 * x + 6 * x**2), -(x**3) * (4 - 7 * x + 3 * x**2), x**3 * (1 - x) ** 2 / 2]
+    return sum(h**j * (begin[j] * y[:, k] + end[j] * y[:, k + 1]) for j, y in enumerate(derivatives))  # type: ignore[return-value]
+
+
+def _number(x: float) -> str:
+    return re.sub(r"e-0?", "e−", f"{x:g}")
 
 
 def packed(values: np.ndarray, kind: str) -> str:

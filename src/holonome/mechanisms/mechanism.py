@@ -62,7 +62,7 @@ class Mechanism:
     source : str
         Where the problem comes from.
     drawing : Drawing, optional
-        How to draw it; its system carries it as well.
+        How to draw it; its system gets it as well, unless it has one.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Mechanism:
     drawing: Drawing | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.drawing is not None:
+        if self.system.drawing is None:
             self.system.drawing = self.drawing
 
 
