@@ -105,15 +105,17 @@ def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = 
             raise ValueError(f"solutions[{k}]: it has no points; solve with a t_eval that is not empty, or without")
     if len({run.t[-1] >= run.t[0] for run in runs if run.t.size > 1}) > 1:
         raise ValueError("solutions: some run forward in time and some backward; they cannot share a clock")
-    drawn = [drawings] * len(runs) if drawings is None or isinstance(drawings, Drawing) else list(drawings)
+    drawn = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
     named = [None] * len(runs) if titles is None else list(titles)
     for name, given in (("drawings", drawn), ("titles", named)):
-        if isinstance(given, str) or len(given) != len(runs):
+        if len(given) != len(runs):
             raise ValueError(f"{name}: {len(given)} given for {len(runs)} solutions")
     for drawing in drawn:
         if drawing is not None and not isinstance(drawing, Drawing):
             raise TypeError(f"drawings: {type(drawing).__name__}; give an hn.Drawing")
     scenes = [Scene.of(run, drawing, heading) for run, drawing, heading in zip(runs, drawn, named, strict=True)]
+    for scene in scenes:
+        scene.points(scene.solution.t[:1])  # so that a wrong drawing is told of here
     name = runs[0].system.name.replace("_", " ")
     if titles is None and len(runs) > 1:
         scenes = [Scene(scene.solution, scene.drawing, scene.solution.method) for scene in scenes]

@@ -651,12 +651,12 @@ $("paths").addEventListener("click", () => { showPaths = toggle("paths", !showPa
 $("fit").addEventListener("click", () => stages.forEach(stage => stage.reset()));
 
 window.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("select")) return;
   const faster = change => setSpeed(SPEEDS[Math.min(Math.max(SPEEDS.indexOf(speed) + change, 0), SPEEDS.length - 1)]);
   const step = change => { pause(); seek(time + way * change * length / (event.shiftKey ? 20 : 200)); };
   const actions = { " ": () => (playing ? pause() : play()), ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => faster(1), ArrowDown: () => faster(-1),
     Home: () => seek(clock[0]), End: () => seek(clock[1]), l: () => $("loop").click(), p: () => $("paths").click(), f: () => $("fit").click() };
-  if (!(event.key in actions) || (event.key === " " && event.target.closest("button"))) return;
+  if (!(event.key in actions) || (event.key === " " && event.target.closest?.("button"))) return;
   event.preventDefault();
   actions[event.key]();
 });

@@ -57,8 +57,9 @@ class Scene:
         return q, s
 
     def points(self, times: np.ndarray) -> dict[str, np.ndarray]:
-        """The points of the drawing at any times."""
-        assert self.drawing is not None
+        """The points of the drawing, if there is one, at any times."""
+        if self.drawing is None:
+            return {}
         q, s = self.positions(times)
         parameters = self.solution.system.parameters
         return self.drawing.at(q, parameters.namespace(parameters.flat), times, s)
