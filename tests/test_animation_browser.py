@@ -39,14 +39,16 @@ class Page:
 
     def __init__(self, driver, file, dark=False, size=(1200, 1000)):
         self.driver = driver
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500})
+        command = "Emulation.setDeviceMetricsOverride"
+        driver.execute_cdp_cmd(command, {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500})
         self.prefer("dark" if dark else "light")
         driver.get_log("browser")
         driver.get(file.as_uri())
         self.wait_until_ready()
 
     def wait_until_ready(self):
-        answer = self.driver.execute_async_script("const done = arguments[0]; player.ready.then(() => { player.pause(); player.seek(player.clock[0]); done('ready'); }, error => done(error.stack))")
+        answer = self.driver.execute_async_script(
+            "const done = arguments[0]; player.ready.then(() => { player.pause(); player.seek(player.clock[0]); done('ready'); }, error => done(error.stack))")
         assert answer == "ready"
 
     def prefer(self, scheme):
@@ -67,7 +69,8 @@ class Page:
 
     def colour(self, x, y, stage=0):
         """Of a pixel of a canvas."""
-        return tuple(self.run("const c = player.stages[arguments[2]]; return [...c.context.getImageData(arguments[0] * c.ratio, arguments[1] * c.ratio, 1, 1).data]", x, y, stage)[:3])
+        script = "const [x, y, stage] = arguments, c = player.stages[stage]; return [...c.context.getImageData(x * c.ratio, y * c.ratio, 1, 1).data]"
+        return tuple(self.run(script, x, y, stage)[:3])
 
     @property
     def complaints(self):
@@ -172,7 +175,8 @@ def test_points_are_those_of_the_run(page, andrews):
 def test_graphs_show_the_numbers_of_the_run(page, andrews):
     graphs = page.run("return player.graphs.map(graph => graph.div.data.map(trace => [trace.name, [...trace.x], [...trace.y]]))")
     curves = {name: (x, y) for graph in graphs for name, x, y in graph}
-    expected = {"total": andrews.energy, "|g|": np.max(np.abs(andrews.g), axis=0), "|Gv|": np.max(np.abs(andrews.gv), axis=0), "|E − E₀|": np.abs(andrews.energy - andrews.energy[0])}
+    expected = {"total": andrews.energy, "|g|": np.max(np.abs(andrews.g), axis=0), "|Gv|": np.max(np.abs(andrews.gv), axis=0),
+                "|E − E₀|": np.abs(andrews.energy - andrews.energy[0])}
     for name, values in expected.items():
         x, y = curves[name]
         assert x == andrews.t.tolist()

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from holonome.animation.scene import ROOM, Scene
 from holonome.drawing import Drawing
@@ -105,7 +106,7 @@ def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = 
             raise ValueError(f"solutions[{k}]: it has no points; solve with a t_eval that is not empty, or without")
     if len({run.t[-1] >= run.t[0] for run in runs if run.t.size > 1}) > 1:
         raise ValueError("solutions: some run forward in time and some backward; they cannot share a clock")
-    drawn = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
+    drawn: list[Any] = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
     named = [None] * len(runs) if titles is None else list(titles)
     for name, given in (("drawings", drawn), ("titles", named)):
         if len(given) != len(runs):

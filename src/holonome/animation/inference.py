@@ -51,7 +51,7 @@ class Point:
         return self.rows if self.angle is None else [*self.rows, self.angle]
 
     def place(self, q: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """r + R(φ) a, of one position or many."""
+        """Where its point a is, r + R(φ) a, in one position or many."""
         if self.angle is None:
             return q[self.rows]
         sin, cos = np.sin(q[self.angle]), np.cos(q[self.angle])
@@ -161,9 +161,11 @@ class _Search:
         bend = np.array([self._curvature(row, point, t, q) for t, q in zip(self.t, self.q, strict=True)])
         straight = np.abs(bend) * self.scale < _EXACT * length
         if np.any(straight):
-            is_guide = np.all(straight) and len(point.rows) == 2 and row < self.system.model.position_rows and np.allclose(n / length[:, None], n[0] / length[0], rtol=0, atol=_EXACT)
-            self.sliders += [point.name] * is_guide
-            return bool(is_guide)
+            keeps_direction = np.allclose(n / length[:, None], n[0] / length[0], rtol=0, atol=_EXACT)
+            if not (np.all(straight) and keeps_direction and len(point.rows) == 2 and row < self.system.model.position_rows):
+                return False
+            self.sliders.append(point.name)
+            return True
         centres = r - n / bend[:, None]
         if np.max(np.ptp(centres, axis=0)) < _CLOSE * self.scale:
             return self._connect(row, self._ground(np.mean(centres, axis=0)), point.name)

@@ -5,6 +5,7 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const PANELS = { coordinates: "Coordinates", energy: "Energy", drift: "Drift" };
 const DASHES = ["solid", "dash", "dot", "dashdot"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
 const $ = id => document.getElementById(id);
 
 function numbers(text, Kind) {
@@ -45,6 +46,7 @@ class Run {
     this.joints = all.filter(k => degree[k] > 1 && !held.has(k));
     const loose = k => (this.links.length + this.springs.length + this.bodies.length ? degree[k] === 1 && !this.bodies.length : true);
     this.masses = all.filter(k => !held.has(k) && loose(k));
+    this.loose = new Set(this.ground.filter(k => degree[k] === 0));
     this.many = this.names.length - outlines.size > 30;
     this.at(this.span[0]);
   }
@@ -217,7 +219,7 @@ class Stage {
         this.line(c, body.map(k => seen[k]), true);
         c.fillStyle = fixed ? frame : this.colour;
         c.globalAlpha = this.spatial ? 1 : fixed ? 0.28 : 0.16;
-        if (this.spatial) c.fillStyle = mixed(c.fillStyle, card, 0.25 + 0.5 * this.light(body));
+        if (this.spatial) c.fillStyle = mixed(c.fillStyle, card, dark.matches ? 0.7 - 0.5 * this.light(body) : 0.25 + 0.5 * this.light(body));
         c.fill();
         c.globalAlpha = this.spatial ? 0.35 : 1;
         c.strokeStyle = fixed ? frame : this.colour;
@@ -253,7 +255,7 @@ class Stage {
     for (const k of run.sliders) parts.push({ far: 1, depth: seen[k][2], draw: () => this.slider(c, seen[k], k) });
     const outlined = new Set(run.bodies.flat());
     for (const k of run.ground) if (!outlined.has(k)) {
-      if (this.spatial) disc(k, 5.5, frame, card, 1.5);
+      if (this.spatial || run.loose.has(k)) disc(k, run.loose.has(k) ? 8 : 5.5, frame, card, 1.5);
       else parts.push({ far: 1, depth: 0, draw: () => this.support(c, seen[k]) });
     }
     return parts;
@@ -479,6 +481,7 @@ class Graph {
     if (!this.curves.length) return;
     const extreme = (which, start) => this.curves.reduce((found, curve) => curve.y.reduce((a, b) => which(a, Math.abs(b)), found), start);
     this.size = extreme(Math.max, 0);
+    this.flat = panel === "energy" && this.size - extreme(Math.min, Infinity) < 0.02 * this.size; // noise is not worth a closer look
     this.decades = [Math.floor(Math.log10(extreme(Math.min, 1e-8))), Math.ceil(Math.log10(Math.max(this.size, 1e-14)))];
     const card = element(parent, "section", { className: "graph" });
     if (panel === "coordinates") card.classList.add("wide");
@@ -514,7 +517,8 @@ class Graph {
   // Colours of the page, which change with the system's theme.
   async paint() {
     const axis = { gridcolor: colour("grid"), linecolor: colour("line"), zerolinecolor: colour("line"), tickfont: { size: 11 }, automargin: true };
-    const log = this.panel === "drift" ? { type: "log", exponentformat: "e", range: this.decades, dtick: Math.ceil((this.decades[1] - this.decades[0]) / 6) } : { exponentformat: "e", nticks: 6 };
+    const log = this.panel === "drift" ? { type: "log", exponentformat: "e", range: this.decades, dtick: Math.ceil((this.decades[1] - this.decades[0]) / 6) }
+      : { exponentformat: "e", nticks: 6, rangemode: this.flat ? "tozero" : "normal" };
     await Plotly.update(this.div, { line: this.curves.map(curve => ({ color: colour(curve.colour), width: 1.7, dash: curve.dash, shape: this.panel !== "drift" && curve.t.length < 600 ? "spline" : "linear" })) }, {
       margin: { l: 8, r: 10, t: 8, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "x unified", dragmode: "zoom",
       font: { family: getComputedStyle(document.body).fontFamily, color: colour("soft"), size: 12 },
@@ -660,7 +664,7 @@ window.addEventListener("keydown", event => {
   event.preventDefault();
   actions[event.key]();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const graph of graphs) graph.paint(); draw(); });
+dark.addEventListener("change", () => { for (const graph of graphs) graph.paint(); draw(); });
 
 // plotly.js lies in the page compressed.
 async function loadPlotly() {

@@ -48,7 +48,7 @@ class Scene:
         return np.flatnonzero(np.diff(t, prepend=t[0] - way) * way > 0)
 
     def positions(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and states at any times: from the dense output, or a polynomial through values and rates; where the points are too sparse for that, those of the last point."""
+        """Coordinates and states at any times: from the dense output, or a polynomial through values and rates; where points are too sparse, those of the last one."""
         solution, n = self.solution, self.solution.system.n
         if solution.sol is not None and n:
             return solution.sol(times)[0], _between(solution.t[self.kept], [solution.s[:, self.kept], solution.rates[n:, self.kept]], times)
