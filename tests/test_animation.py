@@ -377,6 +377,8 @@ def test_guides_springs_and_driven_points():
     assert inferred(bead).sliders == ["point"]
     (begin, end), = data(bead.animate())["runs"][0]["guides"]
     assert (end[1] - begin[1]) / (end[0] - begin[0]) == pytest.approx(2)
+    curved = hn.Drawing(lambda q: {"curved": (np.cos(q[0]), np.sin(q[0])), "straight": (q[0], 0 * q[0])}, sliders=["curved", "straight"])
+    assert [guide is None for guide in data(bead.animate(drawing=curved))["runs"][0]["guides"]] == [True, False]
     spring = hn.System(**points(1.0), elastic=hn.Elastic(lambda q: np.hypot(q[0], q[1]) - 1, 50.0), names=["x", "y"])
     drawing = inferred(hn.solve(spring, (0, 1), [1, 0]))
     assert drawing.springs == [(drawing.ground[0], "point")]

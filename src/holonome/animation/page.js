@@ -20,7 +20,9 @@ function element(parent, tag, properties = {}, ...children) {
   return made;
 }
 
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+// Colours of the page by name, as its style sheet has them in the present theme.
+let theme = {};
+const colour = name => (theme[name] ??= getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
 
 function nice(x) {
   const power = 10 ** Math.floor(Math.log10(x)), lead = x / power;
@@ -114,11 +116,12 @@ class Stage {
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
     this.ratio = ratio;
+    this.unit = null;
     this.aim();
     draw();
   }
 
-  // Scale and centre, so that everything is seen whatever the direction.
+  // Axes, scale and centre of the view. All is seen at first; turning the view does not change the scale.
   aim() {
     const { clientWidth: width, clientHeight: height } = this.canvas, [low, high] = this.box;
     const sin = Math.sin(this.azimuth), cos = Math.cos(this.azimuth), up = Math.cos(this.elevation), lean = Math.sin(this.elevation);
@@ -126,17 +129,23 @@ class Stage {
     this.middle = low.map((x, i) => (x + high[i]) / 2);
     const extent = axis => axis.reduce((sum, a, i) => sum + Math.abs(a) * (high[i] - low[i]), 0);
     const margin = Math.min(56, 0.14 * Math.min(width, height));
-    const wide = extent(this.axes[0]), tall = extent(this.axes[1]), least = 1e-9 + 0.02 * Math.max(wide, tall);
-    const fit = Math.min((width - 2 * margin) / Math.max(wide, least), (height - 2 * margin) / Math.max(tall, least));
-    this.scale = (Number.isFinite(fit) && fit > 0 ? fit : 1) * this.zoom;
+    const wide = extent(this.axes[0]), tall = extent(this.axes[1]), least = 0.02 * Math.max(wide, tall) || 1;
+    this.unit ??= Math.max(1e-300, Math.min((width - 2 * margin) / Math.max(wide, least), (height - 2 * margin) / Math.max(tall, least)));
+    this.scale = this.unit * this.zoom;
     this.corner = [width / 2 + this.shift[0], height / 2 + this.shift[1]];
     this.paths = null;
   }
 
   // Pixels, and the distance toward the eye.
   see(x) {
-    const dot = axis => axis.reduce((sum, a, i) => sum + a * (x[i] - this.middle[i]), 0);
-    return [this.corner[0] + this.scale * dot(this.axes[0]), this.corner[1] - this.scale * dot(this.axes[1]), dot(this.axes[2])];
+    const [right, up, near] = this.axes, seen = [0, 0, 0];
+    for (let i = 0; i < right.length; i++) {
+      const d = x[i] - this.middle[i];
+      seen[0] += right[i] * d;
+      seen[1] += up[i] * d;
+      seen[2] += near[i] * d;
+    }
+    return [this.corner[0] + this.scale * seen[0], this.corner[1] - this.scale * seen[1], seen[2]];
   }
 
   listen() {
@@ -169,6 +178,7 @@ class Stage {
     for (const kind of ["pointerup", "pointercancel"]) this.canvas.addEventListener(kind, event => fingers.delete(event.pointerId));
     this.canvas.addEventListener("pointerleave", () => { this.pointer = null; draw(); });
     this.canvas.addEventListener("wheel", event => {
+      if (!(event.ctrlKey || event.metaKey) && document.documentElement.scrollHeight > window.innerHeight) return; // the page scrolls
       event.preventDefault();
       this.magnify(Math.exp(-0.0015 * event.deltaY), event.offsetX, event.offsetY);
     }, { passive: false });
@@ -176,8 +186,8 @@ class Stage {
   }
 
   magnify(factor, x, y) {
-    const zoom = Math.min(Math.max(this.zoom * factor, 0.05), 1e4), true_factor = zoom / this.zoom;
-    this.shift = [0, 1].map(i => ([x, y][i] - this.corner[i]) * (1 - true_factor) + this.shift[i]);
+    const zoom = Math.min(Math.max(this.zoom * factor, 0.05), 1e4), change = zoom / this.zoom;
+    this.shift = [0, 1].map(i => ([x, y][i] - this.corner[i]) * (1 - change) + this.shift[i]);
     this.zoom = zoom;
     this.aim();
     draw();
@@ -194,7 +204,7 @@ class Stage {
     this.ruler(c);
     if (this.spatial) this.floor(c);
     this.guides(c);
-    if (showPaths) this.trails(c, seen);
+    if (showPaths) this.trails(c);
     const parts = this.parts(c, seen);
     if (this.spatial) parts.sort((a, b) => a.far - b.far || a.depth - b.depth);
     for (const part of parts) part.draw();
@@ -344,10 +354,10 @@ class Stage {
       const x = places.map(place => place[0]), y = places.map(place => place[1]);
       const way = places.reduce((sum, place, j) => sum + (j ? Math.hypot(place[0] - x[j - 1], place[1] - y[j - 1]) : 0), 0);
       const extent = Math.max(Math.max(...x) - Math.min(...x), Math.max(...y) - Math.min(...y), 1);
-      return { k, places, path, alpha: Math.min(0.4, Math.max(0.07, 8 * extent / way)) };
+      return { places, path, alpha: Math.min(0.4, Math.max(0.07, 8 * extent / way)) };
     });
     c.strokeStyle = runs.length > 1 ? this.colour : colour("trace");
-    for (const { k, places, path, alpha } of this.paths) {
+    for (const { places, path, alpha } of this.paths) {
       c.globalAlpha = alpha;
       c.lineWidth = 1.3;
       c.stroke(path);
@@ -357,7 +367,7 @@ class Stage {
       for (let piece = 0; piece < pieces; piece++) {
         const [from, to] = [piece, piece + 1].map(part => now - tail * (1 - part / pieces));
         if (to <= 0) continue;
-        const at = frame => between(places, Math.max(frame, 0)), fine = Math.max(1, Math.ceil((to - from) * (run.frames > 1 ? 3 : 1)));
+        const at = frame => between(places, Math.max(frame, 0)), fine = Math.ceil(3 * (to - from));
         c.globalAlpha = ((piece + 1) / pieces) ** 1.5 * 0.95;
         this.line(c, Array.from({ length: fine + 1 }, (_, j) => at(from + (to - from) * j / fine)));
         c.stroke();
@@ -664,7 +674,7 @@ window.addEventListener("keydown", event => {
   event.preventDefault();
   actions[event.key]();
 });
-dark.addEventListener("change", () => { for (const graph of graphs) graph.paint(); draw(); });
+dark.addEventListener("change", () => { theme = {}; for (const graph of graphs) graph.paint(); draw(); });
 
 // plotly.js lies in the page compressed.
 async function loadPlotly() {
@@ -675,6 +685,7 @@ async function loadPlotly() {
 }
 
 const ready = loadPlotly().then(() => Promise.all(graphs.map(graph => graph.plot())));
+ready.catch(error => element($("graphs"), "p", { role: "alert" }, `The graphs cannot be shown by this browser: ${error.message}`));
 if (length && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
 else draw();
 

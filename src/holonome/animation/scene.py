@@ -67,7 +67,7 @@ class Scene:
     def small_print(self) -> str:
         """Method, tolerances and steps."""
         solution = self.solution
-        tolerances = np.unique(solution.atol)
+        tolerances = np.unique(np.asarray(solution.atol)[np.asarray(solution.atol) < 1e100])  # what is not tested has a huge one
         atol = _number(float(tolerances[0])) if tolerances.size == 1 else "by component"
         rejected = f", {solution.rejections} rejected" if solution.rejections else ""
         return f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
@@ -128,7 +128,7 @@ class Scene:
             "links": [[index[name] for name in pair] for pair in drawing.links], "springs": [[index[name] for name in pair] for pair in drawing.springs],
             "bodies": [[index[name] for name in body] for body in drawing.bodies], "ground": [index[name] for name in drawing.ground],
             "sliders": [index[name] for name in drawing.sliders], "traces": [index[name] for name in drawing.traces],
-            "guides": [guide for name in drawing.sliders if (guide := _guide(points[name] - origin[:, None])) is not None]}
+            "guides": [_guide(points[name] - origin[:, None]) for name in drawing.sliders]}
 
 
 def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
