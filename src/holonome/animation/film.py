@@ -43,6 +43,11 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         panels = figure.subplots(1, len(scenes), squeeze=False)[0]
         colours = plot.COLOURS[: len(scenes)] * len(scenes)
         stages = [_stage(scene, axes, times, colour, scene.title + ",  " if len(scenes) > 1 else "") for scene, axes, colour in zip(scenes, panels, colours, strict=False)]
+        boxes = np.array([[axes.get_xlim(), axes.get_ylim()] for axes in panels])
+        if len({scene.drawing for scene in scenes}) == 1:  # the same mechanism at the same scale
+            boxes[:] = np.stack([boxes[..., 0].min(axis=0), boxes[..., 1].max(axis=0)], axis=1)
+        for axes, (xlim, ylim) in zip(panels, boxes, strict=True):
+            axes.set(xlim=xlim, ylim=ylim, aspect="equal")
 
         def show(number: int) -> list[Any]:
             for stage in stages:
@@ -88,10 +93,11 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
             add(path(shown), linestyle="none", zorder=4, **style)
     everything = np.concatenate(list(points.values()), axis=1)
     axes.update_datalim(everything.T[np.all(np.isfinite(everything), axis=0)])
-    axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.1)
     axes.autoscale_view()
-    axes.set(xlabel="" if spatial else "x", ylabel="" if spatial else "y")
+    axes.set(xlabel="x", ylabel="y")
+    if spatial:
+        axes.set_axis_off()
 
     def show(number: int) -> None:
         for line, outline in moving:
