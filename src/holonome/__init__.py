@@ -1,9 +1,11 @@
 """holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions."""
 
 from holonome import bushing, mechanisms, papers
+from holonome.animation import Animation, animate
 from holonome.boundary import BoundarySolution, solve_bvp
 from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
 from holonome.coupled_result import CoupledSolution
+from holonome.drawing import Drawing
 from holonome.elastic import Elastic
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event
@@ -31,8 +33,8 @@ from holonome.system import ODE, System
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "ODE", "SRM", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
-    "CoupledSolution", "CoupledSystem", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
+    "BDF", "GGL", "ODE", "SRM", "Animation", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
+    "CoupledSolution", "CoupledSystem", "Drawing", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
     "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver",
-    "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
+    "animate", "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
 ]

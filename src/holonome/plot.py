@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.mechanisms.mechanism import Drawing
+    from holonome.drawing import Drawing
     from holonome.result import Solution
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -139,7 +139,7 @@ def plot_motion(solution: Solution, drawing: Drawing, axes: Axes | None = None, 
     axes = _one(axes)
     t, q = _smooth_positions(solution)
     p = solution.system.parameters.namespace(solution.system.parameters.flat)
-    points = drawing.at(q, p)
+    points = drawing.seen(drawing.at(q, p, t))
     for name in drawing.traces:
         axes.plot(*points[name], color=_TRACE, linewidth=1.1, alpha=0.9 if _sweeps(points[name]) < 40 else 0.35, zorder=4)
     chosen = _telling_instants(points, instants)

@@ -17,7 +17,9 @@ from holonome.initial import Start
 from holonome.system import System
 
 if TYPE_CHECKING:
-    from holonome.plot import Axes, Drawing
+    from holonome.animation import Animation
+    from holonome.drawing import Drawing
+    from holonome.plot import Axes
 
 _EVENTS_SHOWN = 3
 
@@ -284,13 +286,41 @@ class Solution:
 
         >>> import numpy as np, holonome as hn
         >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q, p: q @ q - p.length**2, parameters={"length": 1.0}, names=["x", "y"])
-        >>> drawing = hn.mechanisms.Drawing(points=lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
-        ...                                 links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
+        >>> drawing = hn.Drawing(points=lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
+        ...                      links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
         >>> axes = hn.solve(rod, (0, 1), [1, 0]).plot(drawing=drawing)
         """
         from holonome.plot import plot_solution
 
         return plot_solution(self, axes, file, drawing)
+
+    def animate(self, file: str | Path | None = None, *, drawing: Drawing | None = None, title: str | None = None) -> Animation:
+        """The mechanism in motion, with energy and drift below; :func:`holonome.animate` shows several runs side by side.
+
+        Parameters
+        ----------
+        file : str or Path, optional
+            Where to save it; the ending says how: ``.html`` is one page that needs no network, ``.gif`` and ``.mp4`` are films (the latter needs ffmpeg).
+        drawing : Drawing, optional
+            How to draw the mechanism. By default the drawing of the system; without one, points and rods are looked for in its coordinates and constraints.
+        title : str, optional
+            A heading; by default the name of the system.
+
+        Returns
+        -------
+        Animation
+            It shows itself in a notebook; ``.file`` is where it was saved.
+
+        Examples
+        --------
+        >>> import numpy as np, holonome as hn
+        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"], name="pendulum")
+        >>> hn.solve(rod, (0, 10), [1, 0]).animate()
+        Animation('Pendulum')
+        """
+        from holonome.animation import animate
+
+        return animate(self, file, drawings=drawing, title=title)
 
     def to_xarray(self):
         """The result as an xarray.Dataset with named coordinates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 from holonome import elastic as elements
 from holonome import solved
 from holonome.compilation import Kernel, kernel
+from holonome.drawing import Drawing
 from holonome.elastic import Elastic
 from holonome.engine.context import PARAMETERS
 from holonome.errors import ModelError
@@ -64,6 +66,8 @@ class System:
         Hand-written derivatives: ``constraint_q`` (m × n), ``force_q``, ``force_v`` (n × n).  They are checked; they are needed only for functions that cannot be traced.
     name : str, optional
         A name for messages and plots.
+    drawing : Drawing, optional
+        How to draw it in an animation; without, points and rods are looked for in its coordinates and constraints.
 
     Examples
     --------
@@ -79,8 +83,10 @@ class System:
                  unknowns: Mapping[str, float] | None = None, equations: Callable | None = None, invariant: Callable | None = None,
                  potential: Any = None, parameters: Mapping[str, Any] | None = None,
                  names: Sequence[str] | None = None, n: int | None = None, constraint_names: Sequence[str] | None = None,
-                 derivatives: Mapping[str, Callable] | None = None, name: str = "system") -> None:
-        self.name = str(name)
+                 derivatives: Mapping[str, Callable] | None = None, name: str = "system", drawing: Drawing | None = None) -> None:
+        if drawing is not None and not isinstance(drawing, Drawing):
+            raise ModelError(f"drawing: {type(drawing).__name__}; give an hn.Drawing")
+        self.name, self.drawing = str(name), drawing
         self.parameters = Parameters(parameters)
         self.n = 0 if n == 0 and states else _count(mass, names, n)
         self.names = _distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
@@ -358,7 +364,7 @@ class System:
             for point in probe_points(self.n):
                 full = dict(self._further, **point, p=self.parameters.namespace(self.parameters.flat))
                 try:
-                    expected = _difference(lambda x, point=point: self.functions[role].evaluate({**point, variable: x}), point[variable])  # noqa: B023
+                    expected = difference(lambda x, point=point: self.functions[role].evaluate({**point, variable: x}), point[variable])  # noqa: B023
                     found = np.asarray(written(**{name: full[name] for name in arguments}), dtype=float).reshape(expected.shape)
                 except ModelError:
                     continue
@@ -375,18 +381,19 @@ class System:
         return position + [f"velocity_constraint[{i}]" for i in range(self.m - len(position))]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Traced functions travel as expressions, so systems made of lambdas pickle; functions that cannot be traced must pickle themselves."""
+        """Traced functions travel as expressions, so systems made of lambdas pickle; functions that cannot be traced must pickle themselves. A drawing that cannot stays behind."""
         foreign = {f.role for f in self.foreign}
         as_text = {role: ca.Function("traced", list(self.symbols.values()), [ca.densify(self._expressions[role])]).serialize() for role in self.functions if role not in foreign}
         return {"name": self.name, "parameters": dict(self.parameters), "n": self.n, "names": self.names, "constraint_names": self.constraint_names,
                 "functions": {role: self.functions[role].function for role in foreign}, "traced": as_text, "derivatives": self._derivatives if foreign else {},
-                "states": self.states or None, "unknowns": self.unknowns or None}
+                "states": self.states or None, "unknowns": self.unknowns or None, "drawing": self.drawing if _pickles(self.drawing) else None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {role: Expression(role, text, state["n"]) for role, text in state["traced"].items()}
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
         System.__init__(self, **functions, elastic=elements.rebuilt(parts), states=state["states"], unknowns=state["unknowns"], parameters=state["parameters"],
-                      names=state["names"], n=state["n"], constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"])
+                      names=state["names"], n=state["n"], constraint_names=state["constraint_names"] or None, derivatives=state["derivatives"], name=state["name"],
+                      drawing=state["drawing"])
 
     def __repr__(self) -> str:
         return f"System({self.name!r}, n={self.n}, m={self.m})"
@@ -454,6 +461,14 @@ class ODE(System):
         return "\n".join([f"ODE {self.name!r}: {len(self.states)} components ({', '.join(_shortened(list(self.states)))})", *rest])
 
 
+def _pickles(thing: Any) -> bool:
+    try:
+        pickle.dumps(thing)
+    except Exception:
+        return False
+    return True
+
+
 def _start_values(argument: str, values: Mapping[str, float] | None, needs: str, function: Callable | None) -> dict[str, float]:
     """Names and values at the start of states or unknowns."""
     if (values is None) != (function is None):
@@ -503,7 +518,7 @@ def _distinct_names(argument: str, names: Sequence[str] | None, count: int) -> l
     return names
 
 
-def _difference(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+def difference(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
     """Jacobian by central differences of order four."""
     h, columns = 1e-3, []
     for direction in np.eye(x.size) * h:

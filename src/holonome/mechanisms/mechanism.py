@@ -2,12 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
+from holonome.drawing import Drawing
 from holonome.system import System
 
 Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -42,42 +42,6 @@ class Reference:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
-    """How to draw a planar mechanism.
-
-    Attributes
-    ----------
-    points : callable(q, p)
-        The named points, each a pair (x, y). Works for one position, q of shape (n,), and for many, (n, times).
-    links : pairs of names
-        Rigid bars.
-    bodies : sequences of names
-        Outlines of rigid bodies; one whose points are all fixed belongs to the frame.
-    springs : pairs of names
-        Springs.
-    ground : names
-        Points that are fixed in the frame.
-    sliders : names
-        Points that slide along a guide.
-    traces : names
-        Points whose path is worth seeing.
-    """
-
-    points: Callable[[np.ndarray, Any], Mapping[str, tuple]]
-    links: Sequence[tuple[str, str]] = ()
-    springs: Sequence[tuple[str, str]] = ()
-    ground: Sequence[str] = ()
-    sliders: Sequence[str] = ()
-    traces: Sequence[str] = ()
-    bodies: Sequence[Sequence[str]] = ()
-
-    def at(self, q: np.ndarray, p: Any) -> dict[str, np.ndarray]:
-        """Every point as an array of shape (2,) or (2, times), fixed ones included."""
-        q = np.asarray(q)
-        return {name: np.stack([np.broadcast_to(c, q.shape[1:]) for c in xy]) for name, xy in self.points(q, p).items()}
-
-
-@dataclass(frozen=True, eq=False)
 class Mechanism:
     """A constrained mechanical system together with a problem to solve.
 
@@ -98,7 +62,7 @@ class Mechanism:
     source : str
         Where the problem comes from.
     drawing : Drawing, optional
-        How to draw it.
+        How to draw it; its system gets it as well, unless it has one.
     """
 
     name: str
@@ -111,6 +75,10 @@ class Mechanism:
     reference: Reference | None = field(default=None, repr=False)
     source: str = ""
     drawing: Drawing | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.system.drawing is None:
+            self.system.drawing = self.drawing
 
 
 def with_reference(reference: Reference) -> Callable[[Callable[..., Mechanism]], Callable[..., Mechanism]]:

@@ -236,7 +236,47 @@ def points(q, p):
 
 
 RAILS = [[f"{side} rail {i}" for i in range(RAIL.size)] for side in ("left", "right")]
-DRAWING = Drawing(points, bodies=[LEFT, RIGHT, [f"axle {i}" for i in range(4)], *RAILS], ground=[*RAILS[0], *RAILS[1]], traces=["centre"])
+FRONT_VIEW = Drawing(points, bodies=[LEFT, RIGHT, [f"axle {i}" for i in range(4)], *RAILS], ground=[*RAILS[0], *RAILS[1]], traces=["centre"])
+
+SPOKES, RAIL_ENDS = 18, (-0.3, 0.3)
+"""Corners of a wheel, and how far the rails go, backward and forward."""
+
+
+def points_in_space(q, p):
+    """Forward, to the left and upward. Wheels are truncated cones, seen without their fast spin; rails are cylinders."""
+    x, y, z, theta, phi = q
+    st, ct, sp, cp = np.sin(theta), np.cos(theta), np.sin(phi), np.cos(phi)
+
+    def on_body(xi, R, psi):
+        lateral = x + xi * ct * cp + R * (ct * sp * np.cos(psi) - st * np.sin(psi))
+        return z + xi * st * cp + R * (st * sp * np.cos(psi) + ct * np.sin(psi)), lateral, y + xi * sp - R * cp * np.cos(psi)
+
+    found = {"centre": (z, x, y)}
+    for side, name in ((1.0, "left"), (-1.0, "right")):
+        for off, ring in ((-HALF_WIDTH, "inner"), (HALF_WIDTH, "outer")):
+            xi, R = side * (p.a + off), p.r0 - np.tan(p.delta0) * off
+            found[f"{name} {ring}"] = on_body(xi, 0.0, 0.0)
+            found |= {f"{name} {ring} {i}": on_body(xi, R, 2 * np.pi * i / SPOKES) for i in range(SPOKES)}
+        middle, low = p.a + p.rs * np.sin(p.delta0), -p.r0 - p.rs * np.cos(p.delta0)
+        for i, angle in enumerate(RAIL[::2]):
+            place = side * (middle + p.rs * np.sin(angle)), low + p.rs * np.cos(angle)
+            found |= {f"{name} rail {i} {end}": (forward, *place) for end, forward in zip(("back", "front"), RAIL_ENDS, strict=True)}
+    return found
+
+
+def _wheel(name: str) -> list[list[str]]:
+    rings = [[f"{name} {ring} {i}" for i in range(SPOKES)] for ring in ("inner", "outer")]
+    return [*rings, *([rings[0][i - 1], rings[0][i], rings[1][i], rings[1][i - 1]] for i in range(SPOKES))]
+
+
+def _rail(name: str) -> list[list[str]]:
+    last = len(RAIL[::2]) - 1
+    ends = [[f"{name} rail {i} {end}" for i in range(last + 1)] for end in ("back", "front")]
+    return [*ends, *([ends[0][i], ends[0][i + 1], ends[1][i + 1], ends[1][i]] for i in range(last))]
+
+
+IN_SPACE = Drawing(points_in_space, links=[("left inner", "right inner")], bodies=[*_wheel("left"), *_wheel("right"), *_rail("left"), *_rail("right")],
+                   ground=[point for body in (*_rail("left")[:2], *_rail("right")[:2]) for point in body], traces=["centre"], camera=(28.0, 16.0))
 
 
 @with_reference(REFERENCE)
@@ -288,10 +328,11 @@ def wheelset(
             names=["x", "y", "z", "theta", "phi"],
             constraint_names=["left contact", "right contact"],
             name="wheelset",
+            drawing=IN_SPACE,
         ),
         t_span=(0.0, 10.0),
         q0=q0,
         v0=np.zeros(5),
         source="IVP Test Set; Simeon, Führer & Rentrop (1991); Eich, section 1.2",
-        drawing=DRAWING,
+        drawing=FRONT_VIEW,
     )
