@@ -9,11 +9,11 @@ import importlib
 import pkgutil
 from typing import Any
 
-from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Panel, Paper, Row, Table
+from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Item, Misprint, Panel, Paper, Row, Table
 
-__all__ = ["Claim", "Curve", "Experiment", "Figure", "Panel", "Paper", "Row", "Table", "available", "get"]
+__all__ = ["Claim", "Curve", "Experiment", "Figure", "Item", "Misprint", "Panel", "Paper", "Row", "Table", "available", "get"]
 
-_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name != "experiment"}
+_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name[-4:].isdigit()}
 
 
 def available() -> dict[str, Paper]:
