@@ -28,7 +28,7 @@ CLOSE, CLOSE_FOURTH = 0.05, 0.15
 SYMBOLS = {"method": "α₁ = 1: not stiff, one iteration; α₁ = 0: iterated; E: the matrix in front of the penalty; Baumgarte: (2.13)", "it.": "iterations s",
            "t": "time", "ex": "largest error of the components of x", "drift": "largest |g|"}
 
-CRITERION = f"every value within {CLOSE:.0%} of the published one, in iteration 4 within {CLOSE_FOURTH:.0%}"
+CRITERION = f"every value within {100 * CLOSE:.0f} % of the published one, in iteration 4 within {100 * CLOSE_FOURTH:.0f} %"
 
 Exact = Callable[[Any], np.ndarray]
 Problem = tuple[Any, Exact]
@@ -412,7 +412,7 @@ def theorem_2_1(progress: Progress) -> Figure:
 
 @PAPER.experiment("theorem-2.2", "α₁ = 0: the error after s iterations is O(εˢ) away from an initial layer")
 def theorem_2_2(progress: Progress) -> Figure:
-    """The same for α₁ = 0. As y₀ ≡ 0 is not y(0), m = −1 in (2.14), and there is a layer at the start; errors are measured behind it."""
+    """As for Theorem 2.1, but with α₁ = 0. As y₀ ≡ 0 is not y(0), m = −1 in (2.14), and there is a layer at the start; errors are measured behind it."""
     cases = {f"α₁ = 0, {name}": partial(index_2_error, E=E) for name, E in _MATRICES.items()}
     return _theorem("x_s − x_e = O(εˢ) and y_s − y_e = O(εˢ) for all s away from an initial layer of size O(ε).", cases, ("x", "y"), progress, [])
 
@@ -465,7 +465,7 @@ def figure_5_1(progress: Progress) -> Figure:
     speed = float(np.min(np.abs(sol.v[2, 1:])))
     lengths = max(float(np.max(np.abs(np.hypot(np.diff(curve.x), np.diff(curve.y)) - 1))) for curve in curves)
     return Figure(
-        panels=[Panel("", "x [m]", "y [m]", curves, {"aspect": "equal"})], size=(6.4, 3.6),
+        panels=[Panel("", "x [m]", "y [m]", curves, {"aspect": "equal"})], size=(6.4, 2.5),
         claims=[Claim.of("The solution is smooth in the passage through the singularity, with a nonzero velocity.", bool(sol.success and curves[-1].x[2] < 0 and speed > 0.1),
                          f"the slider passes from x = {curves[0].x[2]:.2f} to {curves[-1].x[2]:.2f} m, the crank turns at {speed:.1f} rad/s at least; "
                          f"the bars keep their length to {lengths:.0e} m.")],

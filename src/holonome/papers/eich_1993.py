@@ -173,7 +173,7 @@ def figure_1_4(progress: Progress) -> Figure:
         return Panel(f"t = {t:g} s: {round(above, 2) + 0.0:.2f} m", "x [m]", "y [m]" if t == 0 else "", curves, limits)
 
     return Figure(
-        panels=[instant(t) for t in np.linspace(0, FLIGHT_END, 5)], frames=[instant(t) for t in np.linspace(0, FLIGHT_END, 51)], size=(2.0, 4.6),
+        panels=[instant(t) for t in np.linspace(0, FLIGHT_END, 5)], frames=[instant(t) for t in np.linspace(0, FLIGHT_END, 51)], size=(2.0, 3.1),
         claims=[
             Claim.of("Without projection the solution is physically meaningless: the wheel set is flying.", abs(heights["no"]) > 0.1,
                      f"after {FLIGHT_END:g} seconds, at TOL {FLIGHT_TOLERANCE:g}, it is {abs(heights['no']):.2f} m {'above' if heights['no'] > 0 else 'below'} the rails."),

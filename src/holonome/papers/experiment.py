@@ -293,8 +293,6 @@ class Table(Experiment):
 
     def draw(self, axes: Axes | None = None) -> Axes:
         """Values of each row, published and measured."""
-        from matplotlib.ticker import LogLocator, NullLocator
-
         from holonome import plot
 
         with plot.house_style():
@@ -313,11 +311,7 @@ class Table(Experiment):
                         axes.plot(*zip(*points, strict=True), "o", label=side if len(drawn) == 1 else f"{value}, {side}", **style)
             axes.set(xscale="log", xlabel=" / ".join(drawn), ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
             axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
-            low, high = axes.get_xlim()
-            if high < 1e3 * low:
-                axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-                axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_locator(NullLocator())
+            _tick(axes.xaxis, 1e3)
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return axes
 
@@ -384,6 +378,8 @@ class Figure(Experiment):
                 for curve in panel.curves:
                     one.plot(curve.x, curve.y, label=curve.label or None, **curve.style)
                 one.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, **panel.axes)
+                if one.get_xscale() == "log":
+                    _tick(one.xaxis, 30.0)
                 if own and own != labels[-1]:
                     one.legend(loc="best")
             if labels[-1]:
@@ -399,6 +395,17 @@ class Figure(Experiment):
             figure = plot.new_figure(1.0 + self.size[0] * columns, 0.4 + self.size[1] * rows, shown=shown)
             figure.suptitle(self.heading, x=0.01, ha="left", fontsize=12)
             return list(np.ravel(figure.subplots(rows, columns, squeeze=False)))[: len(self.panels)]
+
+
+def _tick(axis: Any, short: float) -> None:
+    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if its ends differ by less than a factor, else at powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    if high < short * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 Reproduction = TypeVar("Reproduction", bound=Experiment)

@@ -21,6 +21,7 @@ from string import Template
 
 from holonome import __version__, papers
 from holonome.papers.experiment import DIFFERS, FAILS, HOLDS, NOT_PUBLISHED, REPRODUCED, Claim, Experiment, Figure, Item, Misprint, Paper, Row, spoken
+from holonome.plot import COLOURS
 
 __all__ = ["Failure", "write"]
 
@@ -158,7 +159,7 @@ def _chapter(paper: Paper, results: Sequence[Result], folder: Path) -> str:
     head = [_tag("h2", escape(paper.title)), _tag("p", escape(paper.reference), class_="reference"), _tag("p", _prose(paper.summary), class_="summary"), _bar(results),
             _tag("p", _tag("code", f"holonome reproduce {escape(paper.name)} --out report"), _tag("span", _time(results), class_="time"), class_="repeat")]
     articles = [_article(result, folder) for result in results]
-    return _tag("section", _tag("header", *head), _completeness(paper, results), _misprints(paper), *articles, class_="chapter", id=_id(paper.name))
+    return _tag("section", _tag("header", *head), _completeness(paper, results), _misprints(paper, results), *articles, class_="chapter", id=_id(paper.name))
 
 
 def _completeness(paper: Paper, results: Sequence[Result]) -> str:
@@ -177,9 +178,9 @@ def _where(item: Item, done: Mapping[str, Result]) -> str:
     return "<br>".join(places)
 
 
-def _misprints(paper: Paper) -> str:
+def _misprints(paper: Paper, results: Sequence[Result]) -> str:
     def line(number: int, one: Misprint) -> str:
-        links = ", ".join(_tag("a", escape(spoken(name)), href=f"#{_id(f'{paper.name}-{name}')}") for name in one.seen_in)
+        links = ", ".join(_tag("a", escape(spoken(result.name)), href=f"#{_id(result.stem)}") for result in results if result.name in one.seen_in)
         why = _prose(one.why) + (_tag("span", f" See {links}.", class_="seen") if links else "")
         cells = [_tag("td", text) for text in (_prose(one.printed), _prose(one.correct), why)]
         return _tag("tr", _tag("th", _prose(one.where), scope="row"), *cells, id=f"{_id(paper.name)}-misprint-{number}")
@@ -199,7 +200,7 @@ def _plain_table(caption: str, heads: Sequence[str], lines: Sequence[str]) -> st
 
 def _article(result: Result, folder: Path) -> str:
     failed = isinstance(result, Failure)
-    head = [_tag("h3", _tag("span", escape(spoken(result.name)), class_="number"), _prose(result.title)), _chips(result)]
+    head = [_tag("h3", _tag("span", escape(spoken(result.name)), class_="number"), _prose(_capital(result.title))), _chips(result)]
     body = [_tag("p", f"Could not be computed: {escape(result.message)}", class_="message")] if isinstance(result, Failure) else _body(result)
     links = [_tag("a", what, href=result.stem + suffix) for suffix, what in FILES.items() if (folder / (result.stem + suffix)).exists()]
     foot = [_tag("code", f"holonome reproduce {escape(result.paper)} {escape(result.name)}"), *links, _tag("span", _time([result]), class_="time")]
@@ -217,9 +218,8 @@ def _verdict(verdict: str, before: str = "", after: str = "") -> str:
 
 
 def _body(result: Experiment) -> list[str]:
-    known = list(papers.get(result.paper).misprints)
-    misprints = [_tag("a", _prose(one.where), href=f"#{_id(result.paper)}-misprint-{known.index(one) + 1}") + f": {_prose(one.correct)}, not {_prose(one.printed)}"
-                 for one in result.misprints]
+    misprints = [_tag("a", _prose(one.where), href=f"#{_id(result.paper)}-misprint-{number}") + f", printed: {_prose(one.printed)}; should be: {_prose(one.correct)}."
+                 for number, one in enumerate(papers.get(result.paper).misprints, 1) if result.name in one.seen_in]
     return [_tag("p", _prose(result.about), class_="about") if result.about else "",
             *(_table(result) if result.rows else []),
             _picture(result) if isinstance(result, Figure) else "",
@@ -233,7 +233,7 @@ def _listed(kind: str, heading: str, texts: Sequence[str]) -> str:
 
 
 def _claim(claim: Claim) -> str:
-    said, found = (_tag("p", _tag("span", escape(by), class_="by"), " ", _prose(text)) for by, text in ((claim.by, claim.statement), ("Here", claim.finding)))
+    said, found = (_tag("p", _tag("span", escape(by), class_="by"), " ", _prose(_capital(text))) for by, text in ((claim.by, claim.statement), ("Here", claim.finding)))
     return _tag("div", said, found, _tag("p", _verdict(claim.verdict), class_="verdict"), class_=f"claim {KINDS[claim.verdict]}")
 
 
@@ -262,14 +262,15 @@ def _table(result: Experiment) -> list[str]:
     first = [head(key) for key in keys] + [head(name, scope="colgroup", colspan="2") if name in paired else head(name) for name in names]
     first += [head("measured ÷ published", scope="col", rowspan="2", class_="ratio")] if paired else []
     first += [head("verdict")] if paired or reasons else []
-    second = [_tag("th", side, scope="col", data_sort=True) for _ in paired for side in ("published", "measured")]
+    short = {"published": "publ.", "measured": "here"}
+    second = [_tag("th", _tag("abbr", short[side], title=side) if len(paired) > 3 else side, scope="col", data_sort=True) for _ in paired for side in short]
     criterion = f"<b>✓ reproduced</b> means: {_prose(result.criterion)}." if result.criterion else ""
     table = _tag("table", _tag("caption", _tag("span", f"{escape(result.heading)}.", class_="unseen"), criterion),
-                 _tag("thead", _tag("tr", *first), _tag("tr", *second) if second else ""), _tag("tbody", *map(line, rows)), class_="data")
+                 _tag("thead", _tag("tr", *first), _tag("tr", *second) if second else ""), _tag("tbody", *map(line, rows)), class_="data narrow" if len(paired) > 3 else "data")
     legend = [_tag("div", _tag("dt", _prose(name)), _tag("dd", _prose(meaning))) for name, meaning in result.symbols.items()]
     why = [_tag("li", _prose(reason), id=f"{_id(result.stem)}-why-{number}") for number, reason in enumerate(reasons, 1)]
     return [_tag("div", table, class_="scroll"), _tag("dl", *legend, class_="legend") if legend else "",
-            _tag("section", "<h4>Why rows differ</h4>", _tag("ol", *why), class_="reasons") if why else ""]
+            _tag("section", _tag("h4", "Why rows differ" if paired else "Remarks"), _tag("ol", *why), class_="reasons") if why else ""]
 
 
 def _cell(value: float | None, side: str) -> str:
@@ -307,8 +308,9 @@ def _picture(result: Figure) -> str:
     return _tag("figure", _tag("div", _svg(result), class_="scroll"), _tag("figcaption", f"{_prose(result.title)}. {escape(told)}.", class_="unseen"))
 
 
-THEMED = {"#ffffff": "var(--card)", "#000000": "var(--ink)", "#262626": "var(--ink)", "#444444": "var(--muted)", "#666666": "var(--muted)", "#e4e4e4": "var(--grid)"}
-"""Greys of the house style, and what they are on the page, light or dark."""
+THEMED = {**{colour.lower(): f"var(--curve-{i})" for i, colour in enumerate(COLOURS)}, "#ffffff": "var(--card)", "#000000": "var(--ink)", "#262626": "var(--ink)",
+          "#444444": "var(--muted)", "#666666": "var(--muted)", "#e4e4e4": "var(--grid)"}
+"""Colours of the house style, and what they are on the page, light or dark."""
 
 
 def _svg(result: Figure) -> str:
@@ -321,7 +323,7 @@ def _svg(result: Figure) -> str:
     with plot.house_style(), rc_context({"svg.fonttype": "none", "svg.hashsalt": result.stem, "path.simplify_threshold": 0.4}):
         result.picture(titled=False).savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     svg = buffer.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg"):], flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg[svg.index("<svg"):], flags=re.DOTALL)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", svg)
     svg = re.sub(r"(fill|stroke): (#\w{6})", lambda found: f"{found[1]}: {THEMED.get(found[2].lower(), found[2])}", svg)
     svg = re.sub(r'(<text[^>]*style=")(?![^"]*fill)', r"\1fill: var(--ink); ", svg)
@@ -349,12 +351,18 @@ def _link(result: Result) -> str:
 
 
 def _prose(text: str) -> str:
-    """Escaped text; `names`, x_i, x_{i+1} and x^2 are set as such."""
+    """Escaped text; `names`, x_i, x_{i+1} and x^2 are set as such, 1e-06 becomes 1e-6."""
     def plain(part: str) -> str:
+        part = re.sub(r"(?<=\d)e([-+])0(?=\d)", lambda found: f"e{found[1].strip('+')}", part)
         part = re.sub(r"(?<=\w)_(?:\{([^}]*)\}|(\w)(?!\w))", lambda found: _tag("sub", found[1] or found[2]), part)
         return re.sub(r"\^(?:\(([^)]*)\)|([-−]?\d+(?:\.\d+)?))", lambda found: _tag("sup", found[1] or found[2]), part)
 
     return "".join(_tag("code", part) if i % 2 else plain(part) for i, part in enumerate(escape(text).split("`")))
+
+
+def _capital(text: str) -> str:
+    """With a capital letter, unless it begins with a symbol."""
+    return text[:1].upper() + text[1:] if re.match("[a-z]{2}", text) else text
 
 
 def _time(results: Iterable[Result]) -> str:
