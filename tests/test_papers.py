@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import holonome as hn
@@ -93,7 +94,7 @@ def test_all_tables_and_figures_are_there():
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_prints_and_saves(name, computed, tmp_path):
     result = computed[name]
-    assert max(map(len, str(result).splitlines())) <= 80
+    assert max(map(cell_len, str(result).splitlines())) <= 80
     assert result.heading.split(":")[0] in str(result)
     table, picture = result.save(tmp_path)
     assert len(lines(table)) >= max(1, len(result.rows))

@@ -153,6 +153,14 @@ def test_contents_and_misprints_name_experiments_that_exist(name):
         assert compute.__doc__, compute
 
 
+@pytest.mark.parametrize("module", ["ascher_lin_1995", "wang_hou_modnak_2011", "yen_petzold_1996"])
+def test_the_documentation_tells_the_same_misprints(module):
+    text = (Path(__file__).parents[1] / "docs" / "papers" / f"{module}.md").read_text(encoding="utf-8")
+    for misprint in getattr(papers, module).PAPER.misprints:
+        line = " | ".join(part.replace("|", "\\|") for part in (misprint.where, misprint.printed, misprint.correct, misprint.why))
+        assert line in text
+
+
 def test_partial_runs_by_the_command(tmp_path, monkeypatch):
     """Failures are in the page, and what was not asked for is said to be missing."""
     experiments = papers.get("yen-petzold").experiments

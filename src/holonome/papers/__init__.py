@@ -35,10 +35,10 @@ def nearest(name: str, names: Any) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES.values():
+    if name in (*_MODULES.values(), "report"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES.values()])
+    return sorted({*globals(), *_MODULES.values(), "report"})

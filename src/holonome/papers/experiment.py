@@ -104,7 +104,7 @@ class Misprint:
     seen_in: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.where}: printed is {self.printed}; it should be {self.correct}. {self.why}"
+        return f"{self.where}: printed is {self.printed}; it should be {self.correct}."
 
 
 @dataclass(frozen=True)
@@ -461,8 +461,8 @@ def spoken(name: str) -> str:
 def load(paper: str) -> Paper:
     """The paper of a module, as its ``paper.toml`` in the data files describes it."""
     told = tomllib.loads((_data(paper) / "paper.toml").read_text(encoding="utf-8"))
-    contents = [Item(item["number"], item["what"], tuple(item.get("experiments", ())), item.get("why_not", "")) for item in told.pop("contents")]
-    misprints = [Misprint(item["where"], item["printed"], item["correct"], item["why"], tuple(item.get("seen_in", ()))) for item in told.pop("misprints")]
+    contents = [Item(item["number"], item["what"], tuple(item.get("experiments", ())), item.get("why_not", "")) for item in told.pop("contents", ())]
+    misprints = [Misprint(item["where"], item["printed"], item["correct"], item["why"], tuple(item.get("seen_in", ()))) for item in told.pop("misprints", ())]
     return Paper(**told, contents=contents, misprints=misprints)
 
 

@@ -308,7 +308,7 @@ def _picture(result: Figure) -> str:
     return _tag("figure", _tag("div", _svg(result), class_="scroll"), _tag("figcaption", f"{_prose(result.title)}. {escape(told)}.", class_="unseen"))
 
 
-THEMED = {**{colour.lower(): f"var(--curve-{i})" for i, colour in enumerate(COLOURS)}, "#ffffff": "var(--card)", "#000000": "var(--ink)", "#262626": "var(--ink)",
+THEMED = {**{colour.lower(): f"var(--curve-{i})" for i, colour in enumerate(COLOURS)}, "#ffffff": "var(--card)", "#000000": "var(--ink)", "#111111": "var(--ink)", "#262626": "var(--ink)",
           "#444444": "var(--muted)", "#666666": "var(--muted)", "#e4e4e4": "var(--grid)"}
 """Colours of the house style, and what they are on the page, light or dark."""
 
@@ -320,7 +320,8 @@ def _svg(result: Figure) -> str:
     from holonome import plot
 
     buffer, key = io.StringIO(), _id(result.stem)
-    with plot.house_style(), rc_context({"svg.fonttype": "none", "svg.hashsalt": result.stem, "path.simplify_threshold": 0.4}):
+    options = {"figure.facecolor": "white", "svg.fonttype": "none", "svg.hashsalt": result.stem, "path.simplify_threshold": 0.4}
+    with rc_context(options), plot.house_style():
         result.picture(titled=False).savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     svg = buffer.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg[svg.index("<svg"):], flags=re.DOTALL)
