@@ -94,8 +94,8 @@ def table_3_1(progress: Progress) -> Table:
         notes=[
             "RTOL = TOL, ATOL = TOL/10, and DASSL's convergence test: the paper scales errors with the value of each variable, does not say what it does near zero, and does not "
             "give its convergence test. These were chosen among sixteen settings by the size of Δẏ.",
-            "Two things cannot be read in our copy of the paper: the signs in (3.15) and (3.16), taken as ẍ = −λ x, ÿ = −γ − λ y, and the column TOL but for 1e-7, which is inferred. That the "
-            "rest was read correctly follows from the constraints: with projection Δx = Δy²/2, Δẋ = Δy Δẏ and Δλ = |Δẏ² ± γ Δy|.",
+            "Two things cannot be read in our copy of the paper: the signs in (3.15) and (3.16), taken as ẍ = −λ x, ÿ = −γ − λ y, and the column TOL but for 1e-7, inferred. "
+            "That the rest was read correctly follows from the constraints: with projection Δx = Δy²/2, Δẋ = Δy Δẏ and Δλ = |Δẏ² ± γ Δy|.",
         ])
 
 

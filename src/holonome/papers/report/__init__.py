@@ -18,6 +18,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from holonome import __version__, papers
 from holonome.papers.experiment import DIFFERS, FAILS, HOLDS, NOT_PUBLISHED, REPRODUCED, Claim, Experiment, Figure, Item, Misprint, Paper, Row, spoken
@@ -92,10 +93,15 @@ def write(results: Iterable[Result], folder: str | Path) -> Path:
 def _chapters(results: Sequence[Result]) -> list[tuple[Paper, list[Result]]]:
     chapters = []
     for name in dict.fromkeys(result.paper for result in results):
-        paper, given = papers.get(name), [result for result in results if result.paper == name]
-        order = list(dict.fromkeys([*(experiment for item in paper.contents for experiment in item.experiments), *(result.name for result in given)]))
-        chapters.append((paper, sorted(given, key=lambda result: order.index(result.name))))
+        paper = papers.get(name)
+        chapters.append((paper, sorted((result for result in results if result.paper == name), key=lambda result: _place(result.name, paper))))
     return chapters
+
+
+def _place(name: str, paper: Paper) -> int:
+    """Where an experiment stands in the paper: at the item of its name, else at the first to which it belongs, else behind all."""
+    belongs = [i for i, item in enumerate(paper.contents) if name in item.experiments]
+    return next((i for i in belongs if paper.contents[i].number == spoken(name)), belongs[0] if belongs else len(paper.contents))
 
 
 # the cover
@@ -308,8 +314,8 @@ def _picture(result: Figure) -> str:
     return _tag("figure", _tag("div", _svg(result), class_="scroll"), _tag("figcaption", f"{_prose(result.title)}. {escape(told)}.", class_="unseen"))
 
 
-THEMED = {**{colour.lower(): f"var(--curve-{i})" for i, colour in enumerate(COLOURS)}, "#ffffff": "var(--card)", "#000000": "var(--ink)", "#111111": "var(--ink)", "#262626": "var(--ink)",
-          "#444444": "var(--muted)", "#666666": "var(--muted)", "#e4e4e4": "var(--grid)"}
+THEMED = {**{colour.lower(): f"var(--curve-{i})" for i, colour in enumerate(COLOURS)}, "#ffffff": "var(--card)", "#000000": "var(--ink)", "#111111": "var(--ink)",
+          "#262626": "var(--ink)", "#444444": "var(--muted)", "#666666": "var(--muted)", "#e4e4e4": "var(--grid)"}
 """Colours of the house style, and what they are on the page, light or dark."""
 
 
@@ -320,7 +326,7 @@ def _svg(result: Figure) -> str:
     from holonome import plot
 
     buffer, key = io.StringIO(), _id(result.stem)
-    options = {"figure.facecolor": "white", "svg.fonttype": "none", "svg.hashsalt": result.stem, "path.simplify_threshold": 0.4}
+    options: dict[Any, Any] = {"figure.facecolor": "white", "svg.fonttype": "none", "svg.hashsalt": result.stem, "path.simplify_threshold": 0.4}
     with rc_context(options), plot.house_style():
         result.picture(titled=False).savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     svg = buffer.getvalue()
