@@ -129,7 +129,7 @@ def test_pictures_follow_the_theme(html):
 
 def test_prose(page, html):
     assert "What <code>pendulum</code> does, x<sub>n+1</sub> and 10<sup>-3</sup>." in html
-    assert "It is 3e-7." in page.text
+    assert "It is 3e−7." in page.text
 
 
 def test_tables_are_accessible(html):

@@ -263,11 +263,12 @@ def _table(result: Experiment) -> list[str]:
 
     def head(name: str, **attributes: str | bool) -> str:
         named = _tag("abbr", _prose(name), title=result.symbols[name]) if name in result.symbols else _prose(name)
-        return _tag("th", named, **(attributes or {"scope": "col", "rowspan": "2" if paired else "1", "data_sort": True}))
+        return _tag("th", named, **{"scope": "col", "rowspan": "2" if paired else "1", "data_sort": True, **attributes})
 
-    first = [head(key) for key in keys] + [head(name, scope="colgroup", colspan="2") if name in paired else head(name) for name in names]
-    first += [head("measured ÷ published", scope="col", rowspan="2", class_="ratio")] if paired else []
-    first += [head("verdict")] if paired or reasons else []
+    first = [head(key, class_="case") for key in keys]
+    first += [head(name, scope="colgroup", colspan="2", rowspan="1", data_sort=False) if name in paired else head(name) for name in names]
+    first += [head("measured ÷ published", data_sort=False, class_="ratio")] if paired else []
+    first += [head("verdict", class_="verdict")] if paired or reasons else []
     short = {"published": "publ.", "measured": "here"}
     second = [_tag("th", _tag("abbr", short[side], title=side) if len(paired) > 3 else side, scope="col", data_sort=True) for _ in paired for side in short]
     criterion = f"<b>✓ reproduced</b> means: {_prose(result.criterion)}." if result.criterion else ""
@@ -288,7 +289,7 @@ def _number(value: float) -> str:
     if not isinstance(value, float) or not math.isfinite(value) or value == 0:
         text = str(value).replace("nan", "NaN")
     elif 1e-2 <= abs(value) < 1e4:
-        text = f"{value:#.3g}".removesuffix("0") if abs(value) < 100 else f"{value:.0f}"
+        text = f"{value:#.3g}".removesuffix("0").removesuffix(".") if abs(value) < 100 else f"{value:.0f}"
     else:
         mantissa, _, exponent = f"{value:.2e}".partition("e")
         text = f"{mantissa.removesuffix('0')}e{int(exponent)}"
@@ -358,9 +359,9 @@ def _link(result: Result) -> str:
 
 
 def _prose(text: str) -> str:
-    """Escaped text; `names`, x_i, x_{i+1} and x^2 are set as such, 1e-06 becomes 1e-6."""
+    """Escaped text; `names`, x_i, x_{i+1} and x^2 are set as such, 1e-06 becomes 1e−6."""
     def plain(part: str) -> str:
-        part = re.sub(r"(?<=\d)e([-+])0(?=\d)", lambda found: f"e{found[1].strip('+')}", part)
+        part = re.sub(r"(?<=\d)e([-+])0?(?=\d)", lambda found: "e" if found[1] == "+" else "e−", part)
         part = re.sub(r"(?<=\w)_(?:\{([^}]*)\}|(\w)(?!\w))", lambda found: _tag("sub", found[1] or found[2]), part)
         return re.sub(r"\^(?:\(([^)]*)\)|([-−]?\d+(?:\.\d+)?))", lambda found: _tag("sup", found[1] or found[2]), part)
 
