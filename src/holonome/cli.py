@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -240,7 +240,7 @@ def reproduce(ctx: typer.Context,
         except Exception as error:
             if ctx.find_root().params.get("traceback"):
                 raise
-            failed.append(f"{name} ({type(error).__name__}: {error})")
+            failed.append(f"{f'{of} {name}' if paper == 'all' else name} ({type(error).__name__}: {error})")
             reported.append(report.Failure(of, name, f"{type(error).__name__}: {error}", time.perf_counter() - begin))
             continue
         reported.append(result)
@@ -258,7 +258,8 @@ def reproduce(ctx: typer.Context,
                 total[verdict] = total.get(verdict, 0) + times
         _print_summary(console, "Rows and statements together", [(verdict, str(times)) for verdict, times in total.items()])
     if out is not None:
-        page = report.write(reported, out)
+        with _alive("writing the report") if sys.stderr.isatty() else nullcontext():
+            page = report.write(reported, out)
         if not as_json:
             _print_summary(console, "", [("report", _told(page, created))])
     if failed:
