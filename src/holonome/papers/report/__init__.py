@@ -198,7 +198,7 @@ def _misprints(paper: Paper, results: Sequence[Result]) -> str:
 
 def _plain_table(caption: str, heads: Sequence[str], lines: Sequence[str]) -> str:
     head = _tag("thead", _tag("tr", *(_tag("th", name, scope="col") for name in heads)))
-    return _tag("div", _tag("table", _tag("caption", caption), head, _tag("tbody", *lines)), class_="scroll")
+    return _tag("div", _tag("table", _tag("caption", caption), head, _tag("tbody", *lines)), class_="scroll", tabindex="0")
 
 
 # an experiment
@@ -276,7 +276,7 @@ def _table(result: Experiment) -> list[str]:
                  _tag("thead", _tag("tr", *first), _tag("tr", *second) if second else ""), _tag("tbody", *map(line, rows)), class_="data narrow" if len(paired) > 3 else "data")
     legend = [_tag("div", _tag("dt", _prose(name)), _tag("dd", _prose(meaning))) for name, meaning in result.symbols.items()]
     why = [_tag("li", _prose(reason), id=f"{_id(result.stem)}-why-{number}") for number, reason in enumerate(reasons, 1)]
-    return [_tag("div", table, class_="scroll"), _tag("dl", *legend, class_="legend") if legend else "",
+    return [_tag("div", table, class_="scroll", tabindex="0"), _tag("dl", *legend, class_="legend") if legend else "",
             _tag("section", _tag("h4", "Why rows differ" if paired else "Remarks"), _tag("ol", *why), class_="reasons") if why else ""]
 
 
