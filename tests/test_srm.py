@@ -27,7 +27,7 @@ def rows(experiment, **case):
 
 
 def test_every_experiment_is_there_prints_and_saves(computed, tmp_path):
-    tables, figures = [f"table-6.{i}" for i in range(1, 6)], ["figure-6.1", "figure-6.2", "example-3.1", "theorem-2.1", "theorem-2.2", "theorem-4.1"]
+    tables, figures = [f"table-6.{i}" for i in range(1, 6)], ["figure-5.1", "figure-6.1", "figure-6.2", "example-3.1", "theorem-2.1", "theorem-2.2", "theorem-4.1", "remark-4.1"]
     assert set(computed) == {*tables, *figures}
     for name, result in computed.items():
         assert max(map(len, str(result).splitlines())) <= 80
@@ -83,7 +83,7 @@ def test_figure_6_2_and_example_3_1(computed):
     assert [claim.verdict for name in ("figure-6.2", "example-3.1") for claim in computed[name].claims] == ["reproduced"] * 2
 
 
-@pytest.mark.parametrize("theorem", ["theorem-2.1", "theorem-2.2", "theorem-4.1"])
+@pytest.mark.parametrize("theorem", ["theorem-2.1", "theorem-2.2", "theorem-4.1", "remark-4.1", "figure-5.1"])
 def test_order_of_every_iteration(theorem, computed):
     """Slope s ± .1 in ε for s = 1, 2, 3 and every E."""
     (claim,) = computed[theorem].claims

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ from holonome import __version__, mechanisms, papers
 from holonome.mechanisms.andrews import PUBLISHED
 from holonome.mechanisms.mechanism import Mechanism
 from holonome.method import methods
+from holonome.papers import report
 from holonome.result import Solution, count
 from holonome.solve import solve
 from holonome.warmup import ensure_compiled
@@ -215,7 +216,7 @@ def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Sol
 def reproduce(ctx: typer.Context,
               paper: Annotated[str | None, typer.Argument(help="Name of a paper, or all; without it the papers are listed.")] = None,
               names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Tables and figures, e.g. table-5.2 figure-5.3; all of them without it.")] = None,
-              out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Save numbers (.csv) and pictures (.png) there.")] = None,
+              out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a report (index.html), numbers (.csv) and pictures (.png) there.")] = None,
               as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False) -> None:
     """Compute tables and figures of the papers anew, beside what was published.
 
@@ -229,17 +230,20 @@ def reproduce(ctx: typer.Context,
         raise ValueError(f"--out: {str(out)!r} is not a folder")
     _compile_engine()
     created = set() if out is None else _create_folders([out / "any"])
-    results, failed, console = [], [], _out()
-    for name, compute in chosen:
+    results, failed, reported, console, since = [], [], [], _out(), time.perf_counter()
+    for number, (of, name, compute) in enumerate(chosen):
+        begin = time.perf_counter()
         try:
-            with _working(name) as progress:
+            with _working(f"{of} {name}", number, len(chosen), since) as progress:
                 result = compute(progress=progress)
             files = [] if out is None else result.save(out)
         except Exception as error:
             if ctx.find_root().params.get("traceback"):
                 raise
-            failed.append(f"{name} ({type(error).__name__}: {error})")
+            failed.append(f"{f'{of} {name}' if paper == 'all' else name} ({type(error).__name__}: {error})")
+            reported.append(report.Failure(of, name, f"{type(error).__name__}: {error}", time.perf_counter() - begin))
             continue
+        reported.append(result)
         results.append({**result.to_dict(), "files": [str(file) for file in files]})
         if not as_json:
             console.print(result)
@@ -253,6 +257,11 @@ def reproduce(ctx: typer.Context,
             for verdict, times in result["verdicts"].items():
                 total[verdict] = total.get(verdict, 0) + times
         _print_summary(console, "Rows and statements together", [(verdict, str(times)) for verdict, times in total.items()])
+    if out is not None:
+        with _alive("writing the report") if sys.stderr.isatty() else nullcontext():
+            page = report.write(reported, out)
+        if not as_json:
+            _print_summary(console, "", [("report", _told(page, created))])
     if failed:
         _fail(f"could not be computed: {'; '.join(failed)}", 1)
 
@@ -266,31 +275,35 @@ def _list_papers(console: Console) -> None:
     console.print("Compute one: [bold]holonome reproduce yen-petzold table-5.2 --out report[/]")
 
 
-def _experiments(name: str, names: list[str]) -> list[tuple[str, Callable[..., papers.Experiment]]]:
-    """The functions that were asked for, each with its name."""
+def _experiments(name: str, names: list[str]) -> list[tuple[str, str, Callable[..., papers.Experiment]]]:
+    """The functions that were asked for, each with its paper and its name."""
     if name == "all":
         if names:
             raise ValueError(f"{names[0]!r} of all papers; name the paper")
-        return [(f"{paper.name} {title}", compute) for paper in papers.available().values() for title, compute in paper.experiments.items()]
+        return [(paper.name, title, compute) for paper in papers.available().values() for title, compute in paper.experiments.items()]
     known = papers.get(name).experiments
     for wanted in names:
         if wanted not in known:
             raise ValueError(f"{wanted!r} is not a table or figure of {name}; {papers.nearest(wanted, known)}")
-    return [(wanted, known[wanted]) for wanted in names or known]
+    return [(name, wanted, known[wanted]) for wanted in names or known]
 
 
 @contextmanager
-def _working(name: str) -> Iterator[Callable[[float, str], None]]:
-    """A function that shows how far the work has come; the bar appears after a second."""
+def _working(name: str, done: int, total: int, since: float) -> Iterator[Callable[[float, str], None]]:
+    """A function that shows how far this one and all have come, and how much is left; the bars appear after a second."""
     console, begin = Console(stderr=True), time.perf_counter()
-    columns = (TextColumn(name), BarColumn(), TextColumn("{task.percentage:>3.0f} % {task.description}"), TimeElapsedColumn())
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = progress.add_task("", total=1.0)
+    columns = (TextColumn("{task.fields[name]}"), BarColumn(), TextColumn("{task.percentage:>3.0f} % {task.description}"), TimeElapsedColumn())
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, get_time=time.perf_counter)
+    task = progress.add_task("", total=1.0, name=name)
+    every = progress.add_task("", total=total, completed=done, name=f"{done + 1} of {total}", visible=total > 1)
+    progress.tasks[1].start_time = since
 
     def show(fraction: float, what: str) -> None:
         if time.perf_counter() - begin > 1.0:
             progress.start()
         progress.update(task, completed=fraction, description=what)
+        left = (time.perf_counter() - since) * (total - done - fraction) / (done + fraction) if done else 0.0
+        progress.update(every, completed=done + fraction, description=f"about {left / 60:.0f} min left" if left > 90 else f"about {left:.0f} s left" if left else "")
 
     try:
         yield show

@@ -9,11 +9,11 @@ import importlib
 import pkgutil
 from typing import Any
 
-from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Panel, Paper, Row, Table
+from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Item, Misprint, Panel, Paper, Row, Table
 
-__all__ = ["Claim", "Curve", "Experiment", "Figure", "Panel", "Paper", "Row", "Table", "available", "get"]
+__all__ = ["Claim", "Curve", "Experiment", "Figure", "Item", "Misprint", "Panel", "Paper", "Row", "Table", "available", "get"]
 
-_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name != "experiment"}
+_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name[-4:].isdigit()}
 
 
 def available() -> dict[str, Paper]:
@@ -35,10 +35,10 @@ def nearest(name: str, names: Any) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES.values():
+    if name in (*_MODULES.values(), "report"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES.values()])
+    return sorted({*globals(), *_MODULES.values(), "report"})

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import csv
 import functools
+import inspect
 import io
 import time
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 REPRODUCED, DIFFERS, NOT_PUBLISHED = "reproduced", "differs", "not published"
-_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim"}
+HOLDS, FAILS = "holds", "fails"
+"""Verdicts on claims that are ours: there is nothing to reproduce."""
+OURS = "Not in the paper"
+_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim", HOLDS: "green", FAILS: "red"}
 
 Progress = Callable[[float, str], None]
 """Told the fraction done and what comes next."""
@@ -59,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are ours."""
+    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are ours, which hold or fail."""
 
     statement: str
     finding: str
@@ -68,8 +74,47 @@ class Claim:
 
     @classmethod
     def of(cls, statement: str, holds: bool, finding: str) -> Claim:
-        """A claim that was checked."""
+        """A claim of the paper that was checked."""
         return cls(statement, finding, REPRODUCED if holds else DIFFERS)
+
+    @classmethod
+    def ours(cls, statement: str, holds: bool, finding: str) -> Claim:
+        """A claim of our own that was checked."""
+        return cls(statement, finding, HOLDS if holds else FAILS, by=OURS)
+
+
+@dataclass(frozen=True)
+class Misprint:
+    """Something in a paper that is wrong or cannot be read.
+
+    Attributes
+    ----------
+    where, printed, correct : str
+        The place, what stands there, and what should.
+    why : str
+        Why we think so.
+    seen_in : tuple of str
+        Names of the experiments that it concerns.
+    """
+
+    where: str
+    printed: str
+    correct: str
+    why: str
+    seen_in: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.where}: printed is {self.printed}; it should be {self.correct}."
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, figure, example or theorem of a paper: the experiments that compute it, or why none does."""
+
+    number: str
+    what: str
+    experiments: tuple[str, ...] = ()
+    why_not: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +144,10 @@ class Experiment(ABC):
 
     Attributes
     ----------
-    paper, name, title : str
-        The paper, the name under which the experiment is found, and what it shows.
+    paper, name, title, about : str
+        The paper, the name under which the experiment is found, what it shows, and what is done.
+    symbols : mapping
+        What the names in the rows mean.
     rows : sequence of Row
         Published and measured values.
     criterion : str
@@ -108,7 +155,9 @@ class Experiment(ABC):
     claims : sequence of Claim
         What the paper says about it, checked.
     notes : sequence of str
-        Misprints, and what was assumed where the paper says nothing.
+        What was assumed where the paper says nothing, and what else has to be known.
+    misprints : sequence of Misprint
+        What is wrong in the paper and concerns this experiment.
     seconds : float
         How long it took.
     """
@@ -116,15 +165,23 @@ class Experiment(ABC):
     paper: str = ""
     name: str = ""
     title: str = ""
+    about: str = ""
+    symbols: Mapping[str, str] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     criterion: str = ""
     claims: Sequence[Claim] = ()
     notes: Sequence[str] = ()
+    misprints: Sequence[Misprint] = ()
     seconds: float = 0.0
 
     @property
     def heading(self) -> str:
-        return f"{self.name.replace('-', ' ').capitalize()}: {self.title}"
+        return f"{spoken(self.name)}: {self.title}"
+
+    @property
+    def stem(self) -> str:
+        """How the names of its files begin."""
+        return f"{self.paper}-{self.name}"
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -147,16 +204,22 @@ class Experiment(ABC):
         """Write the numbers (.csv) and the picture (.png) into the folder, and say where they are."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        stem = f"{self.paper}-{self.name}"
-        table, picture = folder / f"{stem}.csv", folder / f"{stem}.png"
+        table, picture = folder / f"{self.stem}.csv", folder / f"{self.stem}.png"
         records = list(self.records())
         with table.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(dict.fromkeys(key for record in records for key in record)))
             writer.writeheader()
             writer.writerows(records)
-        axes = self.draw(self._new_axes(shown=False))
-        np.ravel(axes)[0].get_figure(root=True).savefig(picture, dpi=130)
-        return [table, picture, *self._further_files(folder / stem)]
+        self.picture().savefig(picture, dpi=130)
+        return [table, picture, *self._further_files(folder / self.stem)]
+
+    def picture(self, titled: bool = True) -> Any:
+        """The picture as a matplotlib figure of its own, with or without the heading."""
+        axes = np.ravel(self.draw(self._new_axes(shown=False)))
+        figure = axes[0].get_figure(root=True)
+        if not titled:
+            figure.suptitle("")
+        return figure
 
     def _further_files(self, stem: Path) -> list[Path]:
         """What else a kind of experiment has to save."""
@@ -164,20 +227,22 @@ class Experiment(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """All there is to say, for JSON and reports; the curves of a figure are in its CSV."""
-        return {"paper": self.paper, "name": self.name, "title": self.title, "seconds": self.seconds, "verdicts": self.verdicts, "criterion": self.criterion,
-                "rows": [asdict(row) for row in self.rows], "claims": [asdict(claim) for claim in self.claims], "notes": list(self.notes)}
+        return {"paper": self.paper, "name": self.name, "title": self.title, "about": self.about, "seconds": self.seconds, "verdicts": self.verdicts,
+                "criterion": self.criterion, "symbols": dict(self.symbols), "rows": [asdict(row) for row in self.rows], "claims": [asdict(claim) for claim in self.claims],
+                "notes": list(self.notes), "misprints": [asdict(misprint) for misprint in self.misprints]}
 
     def __rich__(self) -> RenderableType:
         from rich.console import Group
         from rich.padding import Padding
         from rich.text import Text
 
-        parts: list[Any] = [Text(self.heading, style="bold"), *(self._table() if self.rows else [])]
+        parts: list[Any] = [Text(self.heading, style="bold"), *([Padding(Text(self.about), (0, 0, 0, 2))] if self.about else []), *(self._table() if self.rows else [])]
         for claim in self.claims:
             verdict = Text(claim.verdict, style=_COLOURS[claim.verdict])
             parts.append(Padding(Text(f"{claim.by}: ", style="cyan") + Text(claim.statement), (0, 0, 0, 2)))
             parts.append(Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4)))
         parts += [Padding(Text(f"Note: {note}", style="dim"), (0, 0, 0, 2)) for note in self.notes]
+        parts += [Padding(Text(f"Misprint in {misprint}", style="dim"), (0, 0, 0, 2)) for misprint in self.misprints]
         return Group(*parts)
 
     def _table(self) -> list[RenderableType]:
@@ -200,7 +265,9 @@ class Experiment(ABC):
             grid.add_row(*map(str, row.case.values()), *(_joined(side) for side in values), Text((verdict + mark).strip(), style=_COLOURS[row.verdict]))
         lines = [Padding(Text(f"[{i + 1}] {reason}"), (0, 0, 0, 2)) for i, reason in enumerate(reasons)]
         criterion = [Padding(Text(f"reproduced: {self.criterion}"), (0, 0, 0, 2))] if self.criterion else []
-        return [Padding(Text(f"values: {'/'.join(names)}", style="dim"), (0, 0, 0, 2)), Padding(grid, (0, 0, 0, 2)), *criterion, *lines]
+        meaning = "; ".join(f"{name}: {meaning}" for name, meaning in self.symbols.items())
+        told = [f"values: {'/'.join(names)}", *([meaning] if meaning else [])]
+        return [*(Padding(Text(text, style="dim"), (0, 0, 0, 2)) for text in told), Padding(grid, (0, 0, 0, 2)), *criterion, *lines]
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -226,8 +293,6 @@ class Table(Experiment):
 
     def draw(self, axes: Axes | None = None) -> Axes:
         """Values of each row, published and measured."""
-        from matplotlib.ticker import LogLocator, NullLocator
-
         from holonome import plot
 
         with plot.house_style():
@@ -246,11 +311,7 @@ class Table(Experiment):
                         axes.plot(*zip(*points, strict=True), "o", label=side if len(drawn) == 1 else f"{value}, {side}", **style)
             axes.set(xscale="log", xlabel=" / ".join(drawn), ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
             axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
-            low, high = axes.get_xlim()
-            if high < 1e3 * low:
-                axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-                axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_locator(NullLocator())
+            _tick(axes.xaxis, 1e3)
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return axes
 
@@ -317,6 +378,8 @@ class Figure(Experiment):
                 for curve in panel.curves:
                     one.plot(curve.x, curve.y, label=curve.label or None, **curve.style)
                 one.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, **panel.axes)
+                if one.get_xscale() == "log":
+                    _tick(one.xaxis, 30.0)
                 if own and own != labels[-1]:
                     one.legend(loc="best")
             if labels[-1]:
@@ -334,6 +397,17 @@ class Figure(Experiment):
             return list(np.ravel(figure.subplots(rows, columns, squeeze=False)))[: len(self.panels)]
 
 
+def _tick(axis: Any, short: float) -> None:
+    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if its ends differ by less than a factor, else at powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    if high < short * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
+
+
 Reproduction = TypeVar("Reproduction", bound=Experiment)
 
 
@@ -343,8 +417,12 @@ class Paper:
 
     Attributes
     ----------
-    name, title, reference : str
-        The name on the command line, authors and year, and the full reference.
+    name, title, reference, summary : str
+        The name on the command line, authors and year, the full reference, and what the paper does.
+    contents : sequence of Item
+        All numbered tables, figures, examples and theorems.
+    misprints : sequence of Misprint
+        What is wrong in the paper.
     experiments : dict
         Functions by name, each of which takes ``progress`` and returns an `Experiment`.
     """
@@ -352,18 +430,22 @@ class Paper:
     name: str
     title: str
     reference: str
+    summary: str = ""
+    contents: Sequence[Item] = field(default=(), repr=False)
+    misprints: Sequence[Misprint] = field(default=(), repr=False)
     experiments: dict[str, Callable[..., Experiment]] = field(default_factory=dict, repr=False)
     titles: dict[str, str] = field(default_factory=dict, repr=False)
 
     def experiment(self, name: str, title: str) -> Callable[[Callable[..., Reproduction]], Callable[..., Reproduction]]:
-        """Decorate a function: it is found under this name, and what it returns says what it is and how long it took."""
+        """Decorate a function: it is found under this name, and what it returns says what it is, what is done (its docstring), and how long it took."""
 
         def decorate(function: Callable[..., Reproduction]) -> Callable[..., Reproduction]:
             @functools.wraps(function)
             def run(progress: Progress = silent) -> Reproduction:
                 begin = time.perf_counter()
                 result = function(progress)
-                return replace(result, paper=self.name, name=name, title=title, seconds=time.perf_counter() - begin)
+                return replace(result, paper=self.name, name=name, title=title, about=" ".join((inspect.getdoc(function) or "").split()),
+                               misprints=[misprint for misprint in self.misprints if name in misprint.seen_in], seconds=time.perf_counter() - begin)
 
             self.experiments[name], self.titles[name] = run, title
             return run
@@ -371,10 +453,26 @@ class Paper:
         return decorate
 
 
+def spoken(name: str) -> str:
+    """The name of an experiment as a heading: "Table 5.2"."""
+    return name.replace("-", " ").capitalize()
+
+
+def load(paper: str) -> Paper:
+    """The paper of a module, as its ``paper.toml`` in the data files describes it."""
+    told = tomllib.loads((_data(paper) / "paper.toml").read_text(encoding="utf-8"))
+    contents = [Item(item["number"], item["what"], tuple(item.get("experiments", ())), item.get("why_not", "")) for item in told.pop("contents", ())]
+    misprints = [Misprint(item["where"], item["printed"], item["correct"], item["why"], tuple(item.get("seen_in", ()))) for item in told.pop("misprints", ())]
+    return Paper(**told, contents=contents, misprints=misprints)
+
+
 def published(paper: str, table: str) -> list[dict[str, str]]:
     """A published table, from the data files of this package."""
-    file = resources.files("holonome.papers") / "data" / paper / f"{table}.csv"
-    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    return list(csv.DictReader((_data(paper) / f"{table}.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def _data(paper: str) -> Traversable:
+    return resources.files("holonome.papers") / "data" / paper
 
 
 def _joined(values: Mapping[str, float]) -> str:
