@@ -1,34 +1,17 @@
-"""holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions."""
+"""holonome: simulate mechanical systems with constraints, drift-free, at native speed, from plain NumPy functions.
 
-from holonome import bushing, mechanisms, papers
-from holonome.animation import Animation, animate
-from holonome.boundary import BoundarySolution, solve_bvp
-from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
-from holonome.coupled_result import CoupledSolution
-from holonome.drawing import Drawing
-from holonome.elastic import Elastic
-from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
-from holonome.events import Event
-from holonome.formulations.compliant import Compliant
-from holonome.formulations.coordinate_projection import CoordinateProjection
-from holonome.formulations.coordinate_split import CoordinateSplit
-from holonome.formulations.ggl import GGL
-from holonome.formulations.index1 import Baumgarte, Index1
-from holonome.formulations.index2 import Index2
-from holonome.formulations.index3 import Index3
-from holonome.formulations.sequential_regularization import SRM
-from holonome.formulations.underlying_ode import UnderlyingODE
-from holonome.higher_index import Index2System, Index3System
-from holonome.initial import Start, consistent
-from holonome.integrators.bdf import BDF
-from holonome.integrators.runge_kutta import RungeKutta
-from holonome.interop.sympy import from_sympy
-from holonome.local_iteration import LocalIteration, solve_coupled
-from holonome.method import Method, methods
-from holonome.result import History, Solution
-from holonome.sequential import HigherIndexSolution
-from holonome.solve import solve
-from holonome.system import ODE, System
+The public names are loaded when one of them is first asked for, so that the command line answers at once.
+"""
+
+# ruff: noqa: F403, F405
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holonome import bushing, mechanisms, papers, plot
+    from holonome.api import *
 
 __version__ = "0.1.0"
 
@@ -36,5 +19,32 @@ __all__ = [
     "BDF", "GGL", "ODE", "SRM", "Animation", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
     "CoupledSolution", "CoupledSystem", "Drawing", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
     "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver",
-    "animate", "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "solve", "solve_bvp", "solve_coupled",
+    "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "plot", "solve", "solve_bvp", "solve_coupled",
 ]
+
+_MODULES = ("bushing", "mechanisms", "papers", "plot")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    api = importlib.import_module(f"{__name__}.api")
+    globals().update({public: getattr(api, public) for public in __all__ if public not in _MODULES})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A public function hides the module it lives in: ``holonome.solve`` is the function, whatever is imported first."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _MODULES or name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
