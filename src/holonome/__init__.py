@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BDF", "GGL", "ODE", "SRM", "Animation", "Baumgarte", "BlackBox", "BoundarySolution", "Compliant", "ContradictoryConstraints", "CoordinateProjection", "CoordinateSplit",
-    "CoupledSolution", "CoupledSystem", "Drawing", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1", "Index2", "Index2System",
-    "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "UnderlyingODE", "WindowSolver",
-    "bushing", "consistent", "from_sympy", "mechanisms", "methods", "papers", "plot", "solve", "solve_bvp", "solve_coupled",
+    "BDF", "GGL", "ODE", "SRM", "Animation", "Baumgarte", "BlackBox", "BoundarySolution", "Comparison", "Compliant", "ContradictoryConstraints", "CoordinateProjection",
+    "CoordinateSplit", "CoupledSolution", "CoupledSystem", "Drawing", "Elastic", "Event", "HigherIndexSolution", "History", "HolonomeError", "InconsistentStart", "Index1",
+    "Index2", "Index2System", "Index3", "Index3System", "LocalIteration", "Method", "ModelError", "RungeKutta", "SingularSystem", "Solution", "Start", "System", "Trial",
+    "UnderlyingODE", "WindowSolver", "animate", "bushing", "compare", "consistent", "from_sympy", "mechanisms", "methods", "papers", "plot", "solve", "solve_bvp",
+    "solve_coupled",
 ]
 
 _MODULES = ("bushing", "mechanisms", "papers", "plot")

@@ -1,9 +1,12 @@
 """The public classes and functions; the package loads them when one of them is first asked for."""
 
 # ruff: noqa: F401
+from holonome.animation import Animation, animate
 from holonome.boundary import BoundarySolution, solve_bvp
+from holonome.compare import Comparison, Trial, compare
 from holonome.coupled import BlackBox, CoupledSystem, WindowSolver
 from holonome.coupled_result import CoupledSolution
+from holonome.drawing import Drawing
 from holonome.elastic import Elastic
 from holonome.errors import ContradictoryConstraints, HolonomeError, InconsistentStart, ModelError, SingularSystem
 from holonome.events import Event

@@ -99,7 +99,8 @@ def methods() -> dict[str, Entry]:
     return dict(_REGISTRY)
 
 
-def _label(method: Method) -> str:
+def label(method: Method) -> str:
+    """A name for a method that was put together."""
     integrator = method.integrator
     if isinstance(method.formulation, SRM):
         return f"SRM + {integrator.name if isinstance(integrator, RungeKutta) else 'BDF'}"
@@ -115,7 +116,7 @@ def resolve(method: str | Method, rtol: float, motion: str = "all") -> tuple[str
             raise ValueError(f"method: {method!r} together with motion='smooth', which chooses the method itself; leave one of them out")
         return "smooth", _SMOOTH_METHOD
     if isinstance(method, Method):
-        return _label(method), method
+        return label(method), method
     if method == AUTO:
         method = "dop853" if rtol < FINE else "dopri5"
     entry = _REGISTRY.get(method) if isinstance(method, str) else None

@@ -17,9 +17,10 @@ from holonome.initial import Start
 from holonome.system import System
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from holonome.animation import Animation
     from holonome.drawing import Drawing
-    from holonome.plot import Axes
 
 _EVENTS_SHOWN = 3
 
@@ -264,8 +265,8 @@ class Solution:
             lines.append(f"  events[{i}]: {len(times) or 'none'} found" + (f", t = {', '.join(shown)}" if shown else ""))
         return lines
 
-    def plot(self, axes: Sequence[Axes] | None = None, file: str | Path | None = None, drawing: Drawing | None = None) -> Sequence[Axes]:
-        """Three panels: the motion, the positions and the drift; without a drawing the positions, the velocities and the drift.
+    def plot(self, axes: Sequence[Axes] | None = None, file: str | Path | None = None, drawing: Drawing | None = None, dark: bool | None = None) -> Sequence[Axes]:
+        """Three panels that tell most: how it moves, what is special about the run, and what was conserved. :mod:`holonome.plot` has many more.
 
         Parameters
         ----------
@@ -275,6 +276,8 @@ class Solution:
             Where to save the picture; the ending says how (.png, .svg, .pdf).
         drawing : Drawing, optional
             How to draw the mechanism. The built-in ones have theirs in ``mechanism.drawing``.
+        dark : bool, optional
+            Dark paper; by default if matplotlib's style is dark.
 
         Returns
         -------
@@ -292,7 +295,7 @@ class Solution:
         """
         from holonome.plot import plot_solution
 
-        return plot_solution(self, axes, file, drawing)
+        return plot_solution(self, axes, file, drawing, dark)
 
     def animate(self, file: str | Path | None = None, *, drawing: Drawing | None = None, title: str | None = None) -> Animation:
         """The mechanism in motion, with energy and drift below; :func:`holonome.animate` shows several runs side by side.
@@ -324,7 +327,7 @@ class Solution:
 
     def to_xarray(self):
         """The result as an xarray.Dataset with named coordinates."""
-        xarray = _optional("xarray")
+        xarray = optional("xarray")
         names, rows = self.system.names, self.system.constraint_names
         data: dict[str, Any] = {"q": (("coordinate", "t"), self.q), "v": (("coordinate", "t"), self.v), "lam": (("constraint", "t"), self.lam)}
         if self.energy is not None:
@@ -339,7 +342,7 @@ class Solution:
 
     def to_pandas(self):
         """Positions, velocities, states and unknowns as a pandas.DataFrame with time as its index."""
-        pandas = _optional("pandas")
+        pandas = optional("pandas")
         names, values = self._columns()
         return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
 
@@ -386,7 +389,7 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
-def _optional(package: str) -> Any:
+def optional(package: str) -> Any:
     """A package that only some users have."""
     try:
         return importlib.import_module(package)

@@ -1,0 +1,226 @@
+"""The motion itself: the mechanism at a few instants, paths of its points, phase plots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holonome.plot.style import legend, one, sentence, smooth, smooth_positions, styled, symbol, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from holonome.mechanisms.mechanism import Drawing
+    from holonome.result import Solution
+
+_WAY = 1.35
+"""How far a motion is drawn, in units of its extent: a swing from side to side, or less than half a turn."""
+
+_MOST_PATHS = 7
+
+
+@styled
+def plot_motion(solution: Solution, drawing: Drawing, axes: Axes | None = None, instants: int = 7) -> Axes:
+    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the whole run."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    axes = one(axes, 5.6, 5.0)
+    t, q = smooth_positions(solution)
+    p = solution.system.parameters.namespace(solution.system.parameters.flat)
+    points = drawing.at(q, p)
+    for name in drawing.traces:
+        axes.plot(*points[name], color=theme().trace, linewidth=1.1, alpha=0.9 if _sweeps(points[name]) < 40 else 0.35, zorder=4)
+    chosen = _telling_instants(points, instants)
+    shades = LinearSegmentedColormap.from_list("time", [theme().early, theme().middle, theme().late])(np.linspace(0, 1, len(chosen)))
+    for k, colour in zip(chosen, shades, strict=True):
+        _draw_instant(axes, drawing, {name: xy[:, k] for name, xy in points.items()}, colour, is_last=k == chosen[-1], order=2 + k / t.size)
+    _draw_frame(axes, drawing, points)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.08)
+    axes.set(xlabel="x", ylabel="y")
+    times = f", t = {t[chosen[0]]:.3g} (pale) to {t[chosen[-1]]:.3g} (dark)" if len(chosen) > 1 else f" at t = {t[0]:.3g}" if chosen else ""
+    axes.set_title(sentence(solution.system.name) + times)
+    return axes
+
+
+@styled
+def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str | Sequence[str]] | None = None, drawing: Drawing | None = None) -> Axes:
+    """Trajectories in the plane or in space; a circle marks the start, a disc the end.
+
+    Parameters
+    ----------
+    solution
+        What :func:`holonome.solve` returned.
+    axes
+        Where to draw; None makes a figure, with three dimensions if the paths have them.
+    points
+        What to follow: names of points of the drawing, or pairs and triples of coordinate names such as ("x", "y"). None takes the traces of the drawing, else coordinates
+        called x, y, z, or x1, y1, and so on.
+    drawing
+        How the mechanism is drawn, as in ``mechanism.drawing``.
+    """
+    paths = _paths(solution, points, drawing)
+    in_space = len(next(iter(paths.values()))) == 3
+    axes = one(axes, 5.6, 5.0, projection="3d") if in_space else one(axes, 5.6, 5.0)
+    for (name, path), colour in zip(paths.items(), theme().colours * len(paths), strict=False):
+        if not in_space and len(paths) == 1 and _sweeps(path) > 40:
+            axes.plot(*path, color=colour, linewidth=0.8, alpha=0.5)
+        else:
+            axes.plot(*path, color=colour, label=name)
+        for k, face in ((0, theme().paper), (-1, colour)):
+            axes.plot(*path[:, [k]], "o", color=face, markeredgecolor=colour, markeredgewidth=1.5, markersize=6, zorder=5)
+    axes.set(xlabel="x", ylabel="y", title=f"{sentence(solution.system.name)}: path of {next(iter(paths))}" if len(paths) == 1 else f"{sentence(solution.system.name)}: paths")
+    if in_space:
+        axes.set(zlabel="z", box_aspect=None)
+        axes.set_aspect("equal")  # type: ignore[arg-type]
+    else:
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.margins(0.08)
+    if len(paths) > 1:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.05 if in_space else 1.0, 1.0), handlelength=1.2, borderaxespad=0.2)
+    return axes
+
+
+def _paths(solution: Solution, points: Sequence[str | Sequence[str]] | None, drawing: Drawing | None) -> dict[str, np.ndarray]:
+    """The paths to draw, by name."""
+    q, names = smooth_positions(solution)[1], solution.system.names
+    known = drawing.at(q, solution.system.parameters.namespace(solution.system.parameters.flat)) if drawing is not None else {}
+    if points is None:
+        points = list(drawing.traces) or [name for name in known if name not in drawing.ground] if drawing is not None else _positions_by_name(names)
+        points = points[:: max(1, -(-len(points) // _MOST_PATHS))]
+        if not points:
+            raise ValueError(f"points: no coordinates of {solution.system.name!r} are called x and y; give pairs of names, points=[({names[0]!r}, {names[-1]!r})], or a drawing")
+    paths = {}
+    for point in points:
+        if isinstance(point, str):
+            if point not in known:
+                remedy = f"it has {', '.join(known)}" if known else "give drawing=..., or a pair of coordinate names"
+                raise ValueError(f"points: {point!r} is not a point of the drawing; {remedy}")
+            paths[point] = known[point]
+            continue
+        unknown = [name for name in point if name not in names]
+        if unknown or len(point) not in (2, 3):
+            raise ValueError(f"points: {unknown[0]!r} is not one of {', '.join(names)}" if unknown else f"points: {point!r}; give two or three coordinate names")
+        paths[f"({', '.join(map(symbol, point))})"] = np.stack([q[names.index(name)] for name in point])
+    if len({len(path) for path in paths.values()}) > 1:
+        raise ValueError("points: some are in the plane and some in space; draw them apart")
+    return paths
+
+
+def _positions_by_name(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Coordinates that are called x, y and z, or x1, y1 and z1, or bob_x and bob_y."""
+    groups: dict[tuple, dict[str, str]] = {}
+    for name in names:
+        match = re.fullmatch(r"(?:(.*)_)?([xyz])_?(\d*|[A-Z]\w*)", name)
+        if match:
+            groups.setdefault((match[1], match[3]), {})[match[2]] = name
+    found = [tuple(name for _, name in sorted(group.items())) for group in groups.values() if len(group) > 1]
+    return [group for group in found if len(group) == max(map(len, found))]
+
+
+@styled
+def plot_phase(solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None) -> Axes:
+    """Phase plot: velocity over position, for the coordinates named or the one that swings most. Of an ODE, one component over another."""
+    axes, system = one(axes), solution.system
+    if not system.n:
+        components = list(system.states)
+        chosen = list(coordinates or components[:2])
+        _require(chosen, components)
+        if len(chosen) != 2:
+            raise ValueError(f"coordinates: {len(chosen)} given; a phase plot of an ODE shows two components")
+        x, y = (smooth(solution, solution.x, lambda: solution.rates)[1][components.index(name)] for name in chosen)
+        axes.plot(x, y)
+        _mark_start(axes, x, y, theme().colours[0])
+        axes.set(xlabel=symbol(chosen[0]), ylabel=symbol(chosen[1]), title="Phase plot")
+        return axes
+    chosen = [system.names[_most_alive(solution)]] if coordinates is None else list(coordinates)
+    _require(chosen, system.names)
+    rows = [system.names.index(name) for name in chosen]
+    q, v = smooth_positions(solution)[1], smooth(solution, solution.v, lambda: solution.a)[1]
+    for row, name, colour in zip(rows, chosen, theme().colours * len(chosen), strict=False):
+        axes.plot(q[row], v[row], color=colour, label=symbol(name), linewidth=1.3)
+        _mark_start(axes, q[row], v[row], colour)
+    alone = symbol(chosen[0]) if len(chosen) == 1 else ""
+    axes.set(xlabel=f"position {alone}".strip(), ylabel=f"velocity {alone}′" if alone else "velocity", title="Phase plot")
+    if len(chosen) > 1:
+        legend(axes)
+    return axes
+
+
+def _most_alive(solution: Solution) -> int:
+    """The coordinate that moves most among those that turn back on the way, else among all."""
+    if not solution.t.size:
+        return 0
+    moved, turns = np.ptp(solution.q, axis=1), (np.min(solution.v, axis=1) < 0) & (np.max(solution.v, axis=1) > 0)
+    return int(np.argmax(np.where(turns, moved, 0.0) if turns.any() else moved))
+
+
+def _require(names: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"coordinates: {unknown[0]!r} is not one of {', '.join(known)}")
+
+
+def _mark_start(axes: Axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
+    axes.plot(x[:1], y[:1], "o", color=theme().paper, markeredgecolor=colour, markeredgewidth=1.5, markersize=6, zorder=5)
+
+
+def _sweeps(path: np.ndarray) -> float:
+    """How often a path fills its own extent."""
+    extent = float(np.max(np.ptp(path, axis=1))) if path.size else 0.0
+    return float(np.sum(np.hypot(*np.diff(path, axis=1)))) / extent if extent > 0 else 0.0
+
+
+def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
+    """Indices of a few instants, equally far apart along the path of the point that moves most, before it repeats itself."""
+    total = next(iter(points.values())).shape[1]
+    if total < 2:
+        return [0] * total
+    path = max(points.values(), key=lambda xy: float(np.sum(np.hypot(*np.diff(xy, axis=1)))))
+    length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=1)))])
+    end = min(length[-1], _WAY * float(np.max(np.ptp(path, axis=1))))
+    return sorted(set(np.clip(np.searchsorted(length, np.linspace(0, end, count)), 0, total - 1).tolist()))
+
+
+def _draw_instant(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], colour: Any, *, is_last: bool, order: float) -> None:
+    for body in drawing.bodies:
+        if not set(body) <= set(drawing.ground):
+            outline = np.stack([points[name] for name in body], axis=1)
+            axes.fill(*outline, facecolor=(colour[:3], 0.12) if is_last else "none", edgecolor=colour, linewidth=1.8 if is_last else 0.9, zorder=order)
+    for begin, end in drawing.springs if is_last else ():
+        axes.plot(*_zigzag(points[begin], points[end]), color=colour, linewidth=1.1, zorder=order)
+    for begin, end in drawing.links:
+        axes.plot(*np.stack([points[begin], points[end]], axis=1), color=colour, linewidth=3.0 if is_last else 1.6, zorder=order)
+    joints = [name for pair in (*drawing.links, *drawing.springs) for name in pair if name not in drawing.ground and name not in drawing.sliders]
+    few = len(set(joints)) <= 12
+    for names, marker, size in ((dict.fromkeys(joints), "o", 5.5 if few else 3.0), (drawing.sliders, "s", 10.0)):
+        if names and is_last:
+            x, y = np.stack([points[name] for name in names], axis=1)
+            axes.plot(x, y, marker, color=theme().paper, markeredgecolor=colour, markeredgewidth=1.4, markersize=size, zorder=4.5)
+
+
+def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> None:
+    """Fixed bodies, and triangles where the mechanism is held."""
+    from matplotlib.markers import MarkerStyle
+    from matplotlib.path import Path as Outline
+
+    triangle = MarkerStyle(Outline([(0, 0), (-0.8, -1.3), (0.8, -1.3), (0, 0)], closed=True))
+    fixed = [body for body in drawing.bodies if set(body) <= set(drawing.ground)]
+    for body in fixed:
+        axes.fill(*np.stack([points[name][:, 0] for name in body], axis=1), facecolor=theme().ground, edgecolor=theme().frame, linewidth=1.0, zorder=1.5)
+    for name in (name for name in drawing.ground if not any(name in body for body in fixed)):
+        x, y = points[name][:, :1]
+        axes.plot(x, y, marker=triangle, linestyle="none", color=theme().frame, markersize=9, zorder=5, clip_on=False)
+        axes.plot(x, y, "o", color=theme().paper, markeredgecolor=theme().frame, markeredgewidth=1.4, markersize=4.5, zorder=5.5, clip_on=False)
+
+
+def _zigzag(begin: np.ndarray, end: np.ndarray, coils: int = 9) -> np.ndarray:
+    """A spring between two points."""
+    along = end - begin
+    across = 0.035 * np.array([-along[1], along[0]])
+    place = np.concatenate([[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.85, 1.0]])
+    side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], coils), [0.0, 0.0]])
+    return begin[:, None] + along[:, None] * place + across[:, None] * side
