@@ -353,15 +353,15 @@ class Solution:
         return names, np.concatenate([self.q, self.v, self.s, self.w])
 
     def save(self, path: str | Path) -> Path:
-        """Write to a file: ``.nc`` (NetCDF, needs xarray), ``.npz`` or ``.csv`` by its ending."""
+        """Write to a file, by its ending: ``.npz``, from which :meth:`load` brings everything back, ``.csv``, or ``.nc`` (NetCDF, needs xarray)."""
         path = Path(path)
         match path.suffix:
             case ".nc":
                 self.to_xarray().to_netcdf(path, engine="scipy")
             case ".npz":
-                states, unknowns = list(self.system.states), list(self.system.unknowns)
-                np.savez_compressed(path, t=self.t, q=self.q, v=self.v, lam=self.lam, s=self.s, w=self.w, names=self.system.names, states=states, unknowns=unknowns,
-                                    constraint_names=self.system.constraint_names, message=self.message)
+                from holonome.storage import write_npz
+
+                write_npz(self, path)
             case ".csv":
                 names, values = self._columns()
                 header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
@@ -369,6 +369,29 @@ class Solution:
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path
+
+    @staticmethod
+    def load(path: str | Path, system: System | None = None) -> Solution:
+        """Read a result that was saved as ``.npz``: a Solution with its system and history, but without dense output and events.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        system : System, optional
+            The system, where the file does not contain it because one of its functions cannot be traced.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, holonome as hn
+        >>> pendulum, file = hn.mechanisms.pendulum(), pathlib.Path(tempfile.mkdtemp()) / "swing.npz"
+        >>> sol = hn.solve(pendulum.system, (0, 1), pendulum.q0)
+        >>> hn.Solution.load(sol.save(file)).drift == sol.drift
+        True
+        """
+        from holonome.storage import read_npz
+
+        return read_npz(Path(path), system)
 
 
 def _message(solution: Solution) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holonome.plot.over_time import saddle_point
-from holonome.plot.style import legend, one, sentence, styled, symbol, theme
+from holonome.plot.style import legend, one, sentence, smooth, styled, symbol, theme
 from holonome.system import System
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holonome.result import Solution
 
-_NAMED, _SQUARES, _POINTS, _WORK = 24, 400, 400, 4e9
+_NAMED, _SQUARES, _POINTS, _WORK, _LARGEST = 24, 400, 500, 4e9, 1e18
 
 
 @styled
@@ -47,34 +47,33 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
         axes.set_xticks([])
     for label, colour in (("M  masses", 0), ("G  constraints", 1)) if model.rows else (("M  masses", 0),):
         axes.plot([], [], "s", color=look.colours[colour], label=label)
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.02), ncols=2, handlelength=1.0)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.02 if size <= _NAMED else -0.07), ncols=2, handlelength=1.0)
     axes.set_title(f"{sentence(system.name)}: {entries} of {size}² entries, {100 * entries / size**2:.2g} %")
     return axes
 
 
 @styled
 def plot_condition(solution: Solution, axes: Axes | None = None) -> Axes:
-    """Condition of (M Gᵀ; G 0) and of G with rows of length one, over time; singular positions that were passed are marked."""
+    """Condition of (M Gᵀ; G 0) and of G over time; singular positions that were passed are marked."""
     system = solution.system
-    axes, size = one(axes), system.dim + system.m
-    count = int(min(_POINTS, solution.t.size, max(20, _WORK / (10 * size**3))))
-    chosen = np.unique(np.linspace(0, solution.t.size - 1, count).astype(int)) if count and solution.t.size else np.zeros(0, int)
+    axes, n, m = one(axes), system.dim, system.m
+    y = solution.states[:, : 2 * n].T
+    t, y = smooth(solution, y, lambda: np.concatenate([y[n:], solution.rates]))
+    count = int(min(_POINTS, t.size, max(20, _WORK / (10 * (n + m) ** 3))))
+    chosen = np.unique(np.linspace(0, t.size - 1, count).astype(int)) if t.size else np.zeros(0, int)
     whole, rows = np.full((2, chosen.size), np.nan)
     for i, k in enumerate(chosen):
-        pieces = saddle_point(solution, k)
-        if pieces is None:
-            continue
-        M, C = pieces
-        whole[i] = np.linalg.cond(np.block([[M, C.T], [C, np.zeros((system.m, system.m))]]))
-        if system.m:
-            rows[i] = np.linalg.cond(C / np.maximum(np.linalg.norm(C, axis=1), 1e-300)[:, None])
-    t = solution.t[chosen]
-    axes.semilogy(t, np.minimum(whole, 1e18), label="(M Gᵀ; G 0)" if system.m else "M")
-    if system.m:
-        axes.semilogy(t, np.minimum(rows, 1e18), label="G, rows of length 1")
+        pieces = saddle_point(system, t[k], y[:, k])
+        if pieces is not None:
+            M, C = pieces
+            whole[i] = min(np.linalg.cond(np.block([[M, C.T], [C, np.zeros((m, m))]])), _LARGEST)
+            rows[i] = min(np.linalg.cond(C), _LARGEST) if m else np.nan
+    axes.semilogy(t[chosen], whole, label="(M Gᵀ; G 0)" if m else "M")
+    if m:
+        axes.semilogy(t[chosen], rows, label="G")
     for number, time in enumerate(solution.singular_times):
         axes.axvline(time, color=theme().colours[3], linewidth=1.0, linestyle=":", label="singular position" if number == 0 else None)
     axes.set(xlabel="time t", ylabel="condition number")
-    axes.set_title("Condition of the saddle-point matrix" if system.m else "Condition of the mass matrix")
+    axes.set_title("Condition of the saddle-point matrix" if m else "Condition of the mass matrix")
     legend(axes)
     return axes

@@ -62,6 +62,8 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
     drawing
         How the mechanism is drawn, as in ``mechanism.drawing``.
     """
+    from matplotlib.ticker import MaxNLocator
+
     paths = _paths(solution, points, drawing)
     in_space = len(next(iter(paths.values()))) == 3
     axes = one(axes, 5.6, 5.0, projection="3d") if in_space else one(axes, 5.6, 5.0)
@@ -74,8 +76,13 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
             axes.plot(*path[:, [k]], "o", color=face, markeredgecolor=colour, markeredgewidth=1.5, markersize=6, zorder=5)
     axes.set(xlabel="x", ylabel="y", title=f"{sentence(solution.system.name)}: path of {next(iter(paths))}" if len(paths) == 1 else f"{sentence(solution.system.name)}: paths")
     if in_space:
-        axes.set(zlabel="z", box_aspect=None)
-        axes.set_aspect("equal")  # type: ignore[arg-type]
+        axes.set(zlabel="z")
+        axes.set_aspect("equal")
+        extents = np.ptp(np.hstack(list(paths.values())), axis=1)
+        for axis, extent in zip((axes.xaxis, axes.yaxis, axes.zaxis), extents, strict=True):  # type: ignore[attr-defined]
+            axis.labelpad = 8
+            axis.set_pane_color(theme().paper)
+            axis.set_major_locator(MaxNLocator(int(np.clip(6 * extent / max(np.max(extents), 1e-300), 1, 6))))
     else:
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.08)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from holonome.result import Solution
+    from holonome.system import System
 
 _MOST_LINES = 8
 _FORCE_POINTS = 600
@@ -66,7 +67,7 @@ def plot_joint_forces(solution: Solution, axes: Axes | None = None, coordinates:
     chosen = np.unique(np.linspace(0, solution.t.size - 1, min(_FORCE_POINTS, solution.t.size)).astype(int)) if solution.t.size else np.zeros(0, int)
     forces = np.full((system.n, chosen.size), np.nan)
     for column, k in enumerate(chosen):
-        pieces = saddle_point(solution, k)
+        pieces = saddle_point(system, solution.t[k], solution.states[k])
         if pieces is not None:
             forces[:, column] = -(pieces[1].T @ solution.lam[:, k])[: system.n]
     axes = _curves(one(axes), solution.t[chosen], forces, system.names, "coordinates", coordinates, "forces of the constraints")
@@ -74,11 +75,10 @@ def plot_joint_forces(solution: Solution, axes: Axes | None = None, coordinates:
     return axes
 
 
-def saddle_point(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """M and C at the k-th point; None if they cannot be evaluated there."""
-    found, n = kernels(solution.system), solution.system.dim
-    state = np.ascontiguousarray(solution.states[k])
-    pieces = found.evaluate_pieces(found.context(solution.system), float(solution.t[k]), state[:n], state[n: 2 * n])
+def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """M and G, with the rows of velocity constraints, at one point; None if they cannot be evaluated there."""
+    found, n = kernels(system), system.dim
+    pieces = found.evaluate_pieces(found.context(system), float(t), y[:n], y[n: 2 * n])
     return None if pieces is None else (pieces["M"], pieces["C"])
 
 
