@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import holonome as hn
 from holonome import cli, warmup
+from holonome.cli import printing, simulation
 
 NAMES = list(hn.mechanisms.available())
 
@@ -178,7 +179,7 @@ def test_traceback_on_request():
 
 
 def test_internal_errors_say_how_to_see_more(monkeypatch):
-    monkeypatch.setattr(cli, "_simulate", lambda *arguments, **options: 1 / 0)
+    monkeypatch.setattr(simulation, "simulate", lambda *arguments, **options: 1 / 0)
     assert fails("run", "pendulum", code=1) == "error: ZeroDivisionError: division by zero (--traceback shows where)"
 
 
@@ -252,9 +253,9 @@ def test_the_engine_is_compiled_once(fresh_machine, monkeypatch):
 
 
 def test_long_work_shows_that_it_is_alive(capsys):
-    with cli._alive("working", patience=0.0):
+    with printing.alive("working", patience=0.0):
         subprocess.run([sys.executable, "-c", ""], check=True)
     assert capsys.readouterr().err.startswith("working")
-    with cli._alive("working", patience=60.0):
+    with printing.alive("working", patience=60.0):
         pass
     assert capsys.readouterr().err == ""

@@ -11,9 +11,14 @@ from typing import Any
 
 from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Item, Misprint, Panel, Paper, Row, Table
 
-__all__ = ["Claim", "Curve", "Experiment", "Figure", "Item", "Misprint", "Panel", "Paper", "Row", "Table", "available", "get"]
+__all__ = ["Claim", "Curve", "Experiment", "Figure", "Item", "Misprint", "Panel", "Paper", "Row", "Table", "available", "get", "names"]
 
 _MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name[-4:].isdigit()}
+
+
+def names() -> list[str]:
+    """Names of all papers, without loading them."""
+    return list(_MODULES)
 
 
 def available() -> dict[str, Paper]:

@@ -1,0 +1,76 @@
+"""``holonome demo``: see it work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holonome.cli.app import Command, app
+
+if TYPE_CHECKING:
+    from holonome.mechanisms.mechanism import Mechanism
+    from holonome.result import Solution
+
+
+@app.command(cls=Command)
+def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the page and the picture.")] = Path()) -> None:
+    """See it work: Andrews' squeezing mechanism, and what a pendulum does without projection."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from holonome import mechanisms
+    from holonome.cli import printing
+    from holonome.cli.simulation import relative, rows, simulate
+    from holonome.cli.subject import Subject
+    from holonome.mechanisms.andrews import PUBLISHED
+
+    printing.require_folder("--out", out)
+    printing.compile_engine()
+    andrews, pendulum = mechanisms.get("andrews"), replace(mechanisms.get("pendulum"), t_span=(0.0, 100.0))
+    squeezer = simulate(Subject(andrews))
+    held, loose = (simulate(Subject(pendulum), projection=projection) for projection in (True, False))
+    console = printing.out()
+    told, solution = dict(rows(squeezer)), squeezer.solution
+    errors = [relative(solution.q[:, -1], PUBLISHED.q), relative(solution.v[:, -1], PUBLISHED.v)]
+    told["error"] = f"positions {errors[0]:.1e}, velocities {errors[1]:.1e}, relative to the\nsolution published in the Test Set for IVP Solvers"
+    printing.print_summary(console, f"{andrews.title}: seven bodies, three loops, a motor and a spring", list(told.items()))
+    console.print()
+    lengths = [float(np.max(np.abs(np.hypot(*done.solution.q) - 1))) for done in (held, loose)]
+    printing.print_summary(console, "A pendulum with a rod of 1 m, for 100 s: what projection is good for", [
+        ("with projection", f"{held.solution.drift_in_words}; the rod changes by {_length(lengths[0])}"),
+        ("without", f"{loose.solution.drift_in_words}; the rod changes by {_length(lengths[1])}"),
+        ("speed", f"{printing.duration(held.seconds)} of computing with projection, {printing.duration(loose.seconds)} without")])
+    picture = out.resolve() / "holonome-demo.png"
+    created = printing.create_folders([picture])
+    plot_demo(andrews, solution, held.solution, loose.solution, picture)
+    console.print()
+    printing.print_summary(console, "", [("picture", printing.told(picture, created)), ("next", "holonome mechanisms, holonome run four_bar --out four_bar.png")])
+
+
+def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:
+    """The picture of the demo: Andrews' mechanism at a few instants, its angles, and a pendulum's drift with and without projection."""
+    import numpy as np
+
+    from holonome import plot
+
+    assert andrews.drawing is not None
+    with plot.house_style():
+        figure = plot.new_figure(11.6, 5.08, shown=False)
+        motion, angles, drift = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
+        plot.plot_motion(squeezer, andrews.drawing, motion, instants=6)
+        motion.set(xlabel="x [m]", ylabel="y [m]", title="Andrews' squeezing mechanism, pale to dark")
+        plot.plot_positions(squeezer, angles, coordinates=["gamma", "phi", "delta", "epsilon"])
+        angles.set(xlabel="time [s]", ylabel="angle [rad]", title=f"Four of its angles, {squeezer.steps} steps")
+        for solution, colour, label in ((loose, plot.COLOURS[1], "without projection"), (held, plot.COLOURS[0], "with projection")):
+            so_far = np.maximum.accumulate(np.abs(np.hypot(*solution.q) - 1))
+            drift.semilogy(solution.t, np.maximum(so_far, plot.SMALLEST), color=colour, linewidth=2.0, label=label)
+        drift.set(xlabel="time [s]", ylabel="largest error of its length so far [m]", title="A pendulum's rod of 1 m", ylim=(1e-17, 1))
+        drift.legend(loc="center right")
+        figure.savefig(file, dpi=138)
+
+
+def _length(metres: float) -> str:
+    return f"{metres * 100:.2g} cm" if metres >= 1e-2 else f"{metres * 1e3:.2g} mm" if metres >= 1e-4 else f"{metres:.1e} m"

@@ -1,0 +1,142 @@
+"""Running what the command line names, and telling what happened."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holonome.cli.app import FAILED, INTERRUPTED, fail
+from holonome.cli.printing import duration, working
+from holonome.cli.subject import Subject
+from holonome.integrators.bdf import BDF
+from holonome.mechanisms.mechanism import Mechanism
+from holonome.method import Method, resolve
+from holonome.result import Solution, count
+from holonome.solve import solve
+
+PICTURES = (".png", ".svg", ".pdf")
+DATA = (".csv", ".npz", ".nc")
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A finished run: the mechanism, its solution, and how long the first and a second computation took; NaN for a result that was saved."""
+
+    mechanism: Mechanism
+    solution: Solution
+    first: float = math.nan
+    seconds: float = math.nan
+
+
+def simulate(subject: Subject, **options: Any) -> Done:
+    """Run it, a short run twice, so that the time is that without loading."""
+    mechanism = subject.mechanism
+
+    def once() -> tuple[float, Solution]:
+        with working("simulating") as progress:
+            begin = time.perf_counter()
+            solution = solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, progress=progress, **subject.further, **options)
+            return time.perf_counter() - begin, solution
+
+    first, solution = once()
+    seconds = once()[0] if first < 1.0 and solution.success else first
+    return Done(mechanism, solution, first, seconds)
+
+
+def with_order(method: str, max_order: int | None, rtol: float) -> str | Method:
+    """A method whose order is limited; only those with BDF can be."""
+    if max_order is None:
+        return method
+    chosen = resolve(method, rtol)[1]
+    if method == "auto" or not isinstance(chosen.integrator, BDF):
+        raise ValueError(f"--max-order: {method} has no order to choose; use a method with BDF, such as bdf or ggl")
+    return replace(chosen, integrator=replace(chosen.integrator, max_order=max_order))
+
+
+def stop_if_failed(solution: Solution) -> None:
+    """End the command with the code that says what happened."""
+    if not solution.success:
+        fail(solution.message, INTERRUPTED if solution.message.startswith("interrupted") else FAILED)
+
+
+def targets(paths: list[Path], name: str, endings: tuple[str, ...] = PICTURES + DATA) -> list[Path]:
+    """The files to write; a folder gets a picture and a table."""
+    files = []
+    for path in paths:
+        if path.is_dir() or not path.suffix:
+            files += [path / f"{name}.png", path / f"{name}.csv"]
+        elif path.suffix in endings:
+            files.append(path)
+        else:
+            raise ValueError(f"--out: {str(path)!r} ends in {path.suffix!r}; use {', '.join(endings)} or a folder")
+    return files
+
+
+def relative(found: np.ndarray, expected: np.ndarray | None) -> float:
+    """Largest error relative to the largest value."""
+    return math.nan if expected is None else float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+
+
+def error(done: Done) -> tuple[float, str] | None:
+    """Largest relative error of the positions, and against what."""
+    mechanism, solution = done.mechanism, done.solution
+    if mechanism.exact is not None and solution.t.size:
+        return relative(solution.q, mechanism.exact(solution.t)[0]), "the exact solution"
+    reference = mechanism.reference
+    if reference is not None and reference.q is not None and solution.t.size and solution.t[-1] == reference.t:
+        return relative(solution.q[:, -1], reference.q), f"the reference at t = {reference.t:g} ({reference.digits} digits)"
+    return None
+
+
+def energy(solution: Solution) -> tuple[float, float] | None:
+    """Initial energy and its largest change."""
+    values = solution.energy
+    return None if values is None or not values.size else (float(values[0]), float(np.max(np.abs(values - values[0]))))
+
+
+def rows(done: Done) -> list[tuple[str, str]]:
+    """What there is to say about a run, as (heading, text)."""
+    solution, system = done.solution, done.solution.system
+    told = [("system", system.sizes_in_words),
+            ("time", f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {count(solution.t.size, 'point')}" if solution.t.size else "no points"),
+            ("method", f"{solution.method}, rtol {solution.rtol:g}"),
+            ("steps", f"{solution.steps}, {solution.rejections} rejected, {count(solution.nfev, 'evaluation')}")]
+    if not math.isnan(done.seconds):
+        also = f" (second run; first {duration(done.first)}, with loading)" if done.first > 2 * done.seconds else ""
+        told.append(("speed", f"{duration(done.seconds)} of computing{also}"))
+    if system.m:
+        told.append(("constraints", f"hold to {solution.drift_in_words}"))
+    known, found = energy(solution), error(done)
+    if known:
+        told.append(("energy", f"{known[0]:.6g}, changes by at most {known[1]:.1e}"))
+    if found:
+        told.append(("error", f"{found[0]:.1e}, relative to {found[1]}"))
+    if solution.success and solution.message != "the end was reached":
+        told.append(("note", solution.message))
+    return told
+
+
+def as_dict(done: Done, files: list[Path]) -> dict[str, Any]:
+    """The same for machines, with the state at the end."""
+    solution, system = done.solution, done.solution.system
+    known, found = energy(solution), error(done)
+    final = {}
+    if solution.t.size:
+        named = {"q": (system.names, solution.q), "v": (system.names, solution.v), "lam": (system.constraint_names, solution.lam), "s": (list(system.states), solution.s),
+                 "w": (list(system.unknowns), solution.w)}
+        final = {"t": float(solution.t[-1])} | {key: dict(zip(names, values[:, -1].tolist(), strict=True)) for key, (names, values) in named.items() if names or key in "qv"}
+    return {
+        "mechanism": done.mechanism.name, "coordinates": system.n, "constraints": system.m,
+        "parameters": {name: np.asarray(value).tolist() for name, value in system.parameters.items()},
+        "success": solution.success, "status": solution.status, "message": solution.message,
+        "method": solution.method, "rtol": solution.rtol, "points": int(solution.t.size),
+        "steps": solution.steps, "rejections": solution.rejections, "nfev": solution.nfev, "seconds": done.seconds, "first_seconds": done.first,
+        "drift": dict(zip(("g", "gv"), solution.drift, strict=True)),
+        "energy": None if known is None else dict(zip(("initial", "change"), known, strict=True)),
+        "error": None if found is None else dict(zip(("relative", "against"), found, strict=True)),
+        "final": final, "files": [str(file) for file in files]}
