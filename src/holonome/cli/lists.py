@@ -5,6 +5,9 @@ from __future__ import annotations
 from holonome.cli import options
 from holonome.cli.app import Command, app
 
+_WIDE = 76
+"""Columns that the whole table needs."""
+
 
 @app.command("mechanisms", cls=Command)
 def list_mechanisms(as_json: options.Json = False) -> None:
@@ -19,12 +22,14 @@ def list_mechanisms(as_json: options.Json = False) -> None:
         print_json([{"name": name, "title": mechanism.title, "source": mechanism.source, "coordinates": mechanism.system.n, "constraints": mechanism.system.m,
                      "t_span": list(mechanism.t_span), "parameters": list(mechanism.system.parameters)} for name, mechanism in made.items()])
         return
-    table = plain_table(("name", {"no_wrap": True, "style": "bold"}), ("what it is, source", {"ratio": 1}), ("n", {"justify": "right"}), ("m", {"justify": "right"}),
-                        ("time", {"no_wrap": True}), ("solution", {"no_wrap": True}))
+    wide = out().width >= _WIDE
+    columns = [("n", {"justify": "right"}), ("m", {"justify": "right"}), ("time", {"no_wrap": True}), ("solution", {"no_wrap": True})]
+    table = plain_table(("name", {"no_wrap": True, "style": "bold"}), ("what it is, source", {"ratio": 1}), *(columns if wide else columns[:2]))
     for name, mechanism in made.items():
         known = "exact" if mechanism.exact else f"{mechanism.reference.digits} digits" if mechanism.reference else "–"
         about = Text(short(mechanism.title)) + Text(f"\n{mechanism.source}", style="dim")
-        table.add_row(name, about, str(mechanism.system.n), str(mechanism.system.m), "{:g} … {:g}".format(*mechanism.t_span), known)
+        sizes, rest = (str(mechanism.system.n), str(mechanism.system.m)), ("{:g} … {:g}".format(*mechanism.t_span), known)
+        table.add_row(name, about, *sizes, *(rest if wide else ()))
     out().print(table)
     out().print("\nn coordinates, m constraints.  Run one: [bold]holonome run pendulum --out pendulum.png[/]")
 

@@ -12,7 +12,7 @@ from holonome.cli import completion
 MODEL = """A model of your own is a Python file that defines a system and a start, for example
 
     import numpy as np, holonome as hn
-    system = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+    rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1)
     q0, t_span = [1, 0], (0, 10)
 
 with v0 where it does not start at rest. Instead of these, start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Mechanism will do.

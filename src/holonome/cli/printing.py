@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+_stop = threading.Event()
 _COMPILING = "compiling the engine, once for this machine (about 20 s)"
 
 
@@ -136,6 +137,7 @@ def working(name: str, patience: float = 1.0) -> Iterator[Callable[..., None]]:
             progress.start()
 
     def show(fraction: float, what: str = "") -> None:
+        _stop_if_wanted()
         progress.update(task, total=1.0, completed=fraction, description=what, percent=f"{100 * fraction:3.0f} %")
 
     thread = threading.Thread(target=start, daemon=True)
@@ -150,9 +152,11 @@ def working(name: str, patience: float = 1.0) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Ctrl-C ends the whole command, where a run alone would return what it has."""
+    """Ctrl-C ends the whole command, where a run alone would return what it has; one that a run takes for itself is raised again when progress is told, or at the end."""
+    _stop.clear()
 
     def stop(number: int, frame: Any) -> None:
+        _stop.set()
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -161,5 +165,12 @@ def stopping() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, stop)
     try:
         yield
+        _stop_if_wanted()
     finally:
         signal.signal(signal.SIGINT, before)
+        _stop.clear()
+
+
+def _stop_if_wanted() -> None:
+    if _stop.is_set():
+        raise KeyboardInterrupt

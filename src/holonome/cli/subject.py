@@ -129,7 +129,7 @@ def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     start = values.get("start")
     if start is not None and not isinstance(start, Mapping):
         raise ValueError(f"{path.name}: start is a {type(start).__name__}; give a dict with q0, and v0 and t_span if need be")
-    given = {key: values[key] for key in _START if key in values} | dict(start or {})
+    given = {key: values[key] for key in (*_START, "x0") if key in values} | dict(start or {})
     if "x0" in given:
         given["q0"] = given.pop("x0")
     unknown = [key for key in given if key not in _START]
