@@ -198,6 +198,9 @@ def compare(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *,
     """
     named, problem = _labelled(methods), (system, time_span(t_span), q0, v0)
     rtols = [float(rtol) for rtol in np.atleast_1d(rtols)]
+    for rtol in rtols:
+        if not 0 < rtol < 1:
+            raise ValueError(f"rtols: {rtol!r}; give numbers between 0 and 1")
     unusable = {"method", "rtol", "t_eval", "dense_output", "events", "keep_steps"} & set(options)
     if unusable:
         raise ValueError(f"{min(unusable)}: compare chooses it itself; leave it out")
