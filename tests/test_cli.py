@@ -3,8 +3,10 @@
 import csv
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 import timeit
 
 import numpy as np
@@ -13,7 +15,7 @@ from typer.testing import CliRunner
 
 import holonome as hn
 from holonome import cli, warmup
-from holonome.cli import printing, simulation
+from holonome.cli import completion, doctor, printing, simulation
 
 NAMES = list(hn.mechanisms.available())
 
@@ -259,3 +261,213 @@ def test_long_work_shows_that_it_is_alive(capsys):
     with printing.alive("working", patience=60.0):
         pass
     assert capsys.readouterr().err == ""
+
+
+MODEL = """
+import numpy as np, holonome as hn
+
+rod = hn.System(np.eye(2), lambda p: np.array([0.0, -p.g]), lambda q: q @ q - 1, parameters={"g": 9.81}, potential=lambda q, p: p.g * q[1], names=["x", "y"])
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A function that writes a model file and returns its path."""
+
+    def write(text: str, name: str = "my_model.py"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+def test_a_model_of_ones_own_runs_like_a_mechanism(model, tmp_path):
+    file = model(MODEL + "q0, v0, t_span = [1, 0], [0, 0.5], (0, 2)")
+    mine = json.loads(call("run", file, "--json", "--rtol", "1e-9").stdout)
+    pendulum = hn.mechanisms.get("pendulum")
+    expected = hn.solve(pendulum.system, (0, 2), [1, 0], [0, 0.5], rtol=1e-9, parameters={"g": 9.81} if "g" in pendulum.system.parameters else None)
+    assert mine["mechanism"] == "my_model"
+    assert list(mine["final"]["q"].values()) == pytest.approx(expected.q[:, -1].tolist(), abs=1e-7)
+    moon = json.loads(call("run", file, "--json", "--set", "g=1.62", "--until", "1").stdout)
+    assert (moon["parameters"]["g"], moon["final"]["t"]) == (1.62, 1.0)
+
+
+@pytest.mark.parametrize("start", ["start = {'q0': [1, 0], 't_span': (0, 1)}", "q0 = [1, 0]\nt_span = [0, 1]", "q0, v0, t_span = (1, 0), None, (0, 1)"])
+def test_a_start_is_told_by_names_or_in_a_dict(model, start):
+    assert json.loads(call("run", model(MODEL + start), "--json").stdout)["success"]
+
+
+def test_mechanisms_states_and_odes_of_ones_own(model):
+    mechanism = MODEL + "mine = hn.mechanisms.Mechanism('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
+    assert "My rod" in call("run", model(mechanism)).stdout
+    ode = "import holonome as hn\ndecay = hn.ODE(lambda x, p: -p.k * x, names=['x'], parameters={'k': 2.0})\nx0, t_span = [1.0], (0, 1)"
+    assert json.loads(call("run", model(ode), "--json").stdout)["final"]["s"]["x"] == pytest.approx(np.exp(-2), rel=1e-5)
+    heated = "import numpy as np, holonome as hn\nbody = hn.System([1.0], [1.0], states={'s': 0.0}, rate=lambda v: v)\nstart = {'q0': [0], 's0': [3.0], 't_span': (0, 2)}"
+    assert json.loads(call("run", model(heated), "--json").stdout)["final"]["s"]["s"] == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("x = 1", "defines neither an hn.System nor a Mechanism"),
+    ("import numpy as np\n\nx = np.fooo", "my_model.py, line 3: AttributeError"),
+    ("def f(:", "my_model.py, line 1: invalid syntax"),
+    ("raise SystemExit(3)", "my_model.py, line 1: SystemExit: 3"),
+    (MODEL, "defines a system but no start; add q0"),
+    (MODEL + "q0 = [1, 0]", "has no t_span; add t_span = (0, 10), or give --until"),
+    (MODEL + "q0, t_span = [1, 0], 10", "t_span = 10; give (initial time, final time)"),
+    (MODEL + "start = [1, 0]", "start is a list; give a dict"),
+    (MODEL + "start = {'q0': [1, 0], 'p0': 1}", "start has the key 'p0'; it may have q0, v0, t_span"),
+    (MODEL + "q0, t_span = [2, 0], (0, 1)", "q0 violates the constraints"),
+    (MODEL + "q0, t_span, other = [1, 0], (0, 1), hn.System([1.0], [0.0])", "defines several systems, rod, other; choose one with --name"),
+    (MODEL.replace("np.eye(2)", "np.eye(3)"), "my_model.py, line 4: "),
+    ("import holonome as hn\nimport numpy as np\nx = hn.Index2System(f=lambda t, x: -x, B=lambda x: np.ones(1), g=lambda t, x: x, n=1)", "is a Index2System; run it in Python"),
+])
+def test_what_is_wrong_with_a_model_is_one_sentence(model, text, message):
+    assert message in fails("run", model(text), code=2)
+
+
+def test_one_of_several_systems_is_chosen_by_name(model):
+    file = model(MODEL + "q0, t_span, other = [1, 0], (0, 1), rod.with_parameters(g=1.0)")
+    assert json.loads(call("run", file, "--name", "other", "--json").stdout)["parameters"]["g"] == 1.0
+    assert "defines no system 'third'; there is rod, other" in fails("run", file, "--name", "third", code=2)
+    assert "--name: chooses among the systems of a Python file" in fails("run", "pendulum", "--name", "x", code=2)
+    assert "--with: is for built-in mechanisms" in fails("run", file, "--with", "x=1", code=2)
+    assert "there is no such file" in fails("run", "missing.py", code=2)
+
+
+def test_a_new_model_runs_and_is_not_overwritten(tmp_path):
+    file = tmp_path / "crane.py"
+    assert "crane.py" in "".join(call("new", file).stdout.split())
+    result = json.loads(call("run", file, "--json", "--out", tmp_path / "crane.png").stdout)
+    assert result["success"]
+    assert result["energy"]["change"] < 1e-3
+    assert "is there already" in fails("new", file, code=2)
+    assert "does not end in .py" in fails("new", tmp_path / "crane.txt", code=2)
+
+
+def test_saved_results_are_shown_and_drawn(tmp_path):
+    saved = tmp_path / "swing.npz"
+    first = call("run", "pendulum", "--until", "1", "--out", saved).stdout
+    again = call("run", saved, "--out", tmp_path / "swing.png").stdout
+    for heading in ("steps", "constraints", "energy"):
+        assert re.search(rf"^ +{heading} .*$", first, re.MULTILINE)[0].split() == re.search(rf"^ +{heading} .*$", again, re.MULTILINE)[0].split()
+    assert "speed" not in again
+    assert (tmp_path / "swing.png").stat().st_size > 10_000
+    assert json.loads(call("run", saved, "--json").stdout)["seconds"] is None
+    (tmp_path / "other.npz").write_text("nothing")
+    assert "not a file of NumPy arrays" in fails("run", tmp_path / "other.npz", code=2)
+    assert "is a saved result; run its model again" in fails("run", saved, "--until", "3", code=2)
+    assert "compare needs its model" in fails("compare", saved, code=2)
+
+
+def test_options_mirror_solve():
+    solution = json.loads(call("run", "pendulum", "--until", "1", "--points", "11", "--max-step", "0.01", "--json").stdout)
+    assert solution["points"] == 11
+    assert solution["steps"] >= 100
+    low, high = (json.loads(call("run", "pendulum", "--until", "2", "--method", "bdf", "--max-order", order, "--json").stdout)["steps"] for order in (1, 5))
+    assert low > 3 * high
+    assert "stopped at" in fails("run", "pendulum", "--max-steps", "5", code=1)
+    assert "use a method with BDF" in fails("run", "pendulum", "--max-order", "2", code=2)
+    assert "damped out" in call("run", "stiff_spring", "--motion", "smooth", "--until", "0.001").stdout
+
+
+def test_methods_are_compared(tmp_path):
+    options = ["--method", "dop853", "--method", "index1", "--rtol", "1e-4", "--rtol", "1e-7", "--until", "2"]
+    text = call("compare", "pendulum", *options, "--out", tmp_path / "found").stdout
+    assert max(map(len, text.splitlines())) <= 80 + len(str(tmp_path))
+    assert (tmp_path / "found" / "pendulum-comparison.png").stat().st_size > 10_000
+    with (tmp_path / "found" / "pendulum-comparison.csv").open(encoding="utf-8", newline="") as table:
+        assert [row["method"] for row in csv.DictReader(table)] == ["dop853", "dop853", "index1", "index1"]
+    found = json.loads(call("compare", "pendulum", *options, "--json").stdout)
+    assert found["rows"][0]["error"] > found["rows"][1]["error"]
+    assert "none of the methods" in call("compare", "pendulum", *options, "--max-steps", "3", code=1).stderr
+    assert "--cost: 'euros'" in fails("compare", "pendulum", "--cost", "euros", code=2)
+
+
+@pytest.mark.parametrize("command", [["mechanisms"], ["methods"], ["reproduce"], ["run", "four_bar", "--until", "0.1"], ["run", "--help"], ["compare", "--help"], ["doctor", "--help"],
+                                     ["compare", "pendulum", "--until", "0.5", "--method", "dopri5", "--rtol", "1e-3"]])
+@pytest.mark.parametrize("columns", [80, 60])
+def test_everything_fits_the_terminal(command, columns):
+    environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": str(columns)}
+    result = CliRunner().invoke(cli.app, command, env=environment)
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= columns
+
+
+def test_lists_for_machines():
+    assert [entry["name"] for entry in json.loads(call("mechanisms", "--json").stdout)] == NAMES
+    assert [entry["name"] for entry in json.loads(call("methods", "--json").stdout)] == list(hn.methods())
+
+
+def test_exit_codes_and_the_form_of_a_model_are_documented():
+    assert re.search(r"0\s+done.*1.*2\s+wrong\s+usage.*130\s+interrupted", call("--help").stdout, re.DOTALL)
+    for command in ("run", "compare", "animate"):
+        text = call(command, "--help").stdout
+        assert "q0, t_span = [1, 0], (0, 10)" in text
+        example = "\n".join(line.strip() for line in text.splitlines() if re.match(r" +(import numpy|rod = |q0, t_span)", line))
+        namespace: dict = {}
+        exec(example, namespace)
+        assert hn.solve(namespace["rod"], namespace["t_span"], namespace["q0"]).success
+
+
+def test_ctrl_c_is_code_130(model):
+    endless = model(MODEL + "q0, t_span = [1, 0], (0, 1e9)")
+    for command in ("run", "compare"):
+        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from holonome.cli import main; main()"
+        process = subprocess.Popen([sys.executable, "-c", program, command, str(endless), *(["--points", "2"] if command == "run" else ["--method", "dopri5"])],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(("words", "offered"), [
+    ("run pend", "pendulum"), ("animate four", "four_bar"), ("run pendulum --method gg", "ggl"), ("reproduce yen", "yen-petzold"), ("reproduce yen-petzold table-5.2 table-5.3", "table-5.3"),
+    ("comp", "compare")])
+def test_the_shell_completes(words, offered):
+    environment = {"_HOLONOME_COMPLETE": "complete_bash", "COMP_WORDS": f"holonome {words}", "COMP_CWORD": str(len(words.split()))}
+    result = CliRunner().invoke(cli.app, [], env=environment, prog_name="holonome")
+    assert offered in result.stdout.split()
+
+
+def test_files_are_completed_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("pen.py", "pen.npz", "pen.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "model.py").touch()
+    assert completion.subjects("pen") == ["pendulum", "pen.npz", "pen.py"]
+    assert completion.subjects("sub") == ["sub/"]
+    assert completion.subjects("sub/") == ["sub/model.py"]
+    assert completion.mechanism_names() == NAMES
+
+
+def test_help_loads_neither_numpy_nor_numba():
+    program = "import sys; from holonome.cli import app; loaded = {'numpy', 'numba', 'casadi', 'scipy', 'matplotlib'} & set(sys.modules); assert not loaded, loaded"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_doctor_finds_all_well_and_clears(fresh_machine):
+    text = call("doctor").stdout
+    assert "✗" not in text
+    assert all(name in text for name in ("numba", "cache of models", "Andrews, BDF", "self-test"))
+    assert list((fresh_machine / "models").rglob("*.o"))
+    found = {check["name"]: check for check in json.loads(call("doctor", "--json").stdout)}
+    assert float(found["exact pendulum"]["found"].split()[1].rstrip(",")) < 1e-8
+
+
+def test_the_doctor_says_what_is_wrong_and_the_remedy(fresh_machine, monkeypatch):
+    monkeypatch.setattr(doctor, "_writable", lambda folder: folder != fresh_machine)
+    monkeypatch.setattr(doctor, "_pendulum", lambda: (False, "error 1.0"))
+    result = call("doctor", code=1)
+    assert "set HOLONOME_CACHE to a folder that can be written" in " ".join(result.stdout.split())
+    assert result.stderr.endswith("error: something is wrong with: cache of models, exact pendulum\n")
+
+
+def test_caches_are_cleared(tmp_path):
+    (tmp_path / "models" / "ab").mkdir(parents=True)
+    (tmp_path / "models" / "ab" / "x.o").write_bytes(b"12345")
+    (tmp_path / "mine.txt").write_text("keep")
+    assert doctor._delete([tmp_path], ("models/*/*.o",)) == 5
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["mine.txt"]

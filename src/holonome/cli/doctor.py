@@ -46,7 +46,7 @@ def doctor(clear: Annotated[bool, typer.Option("--clear", help="Delete compiled 
 
     console, checks = out(), []
     if clear:
-        deleted = sum(_delete(folder, pattern) for folder, pattern in _caches().values())
+        deleted = sum(_delete(folders, patterns) for folders, patterns in _caches().values())
         checks.append(Check("cleared", True, _size(deleted)))
     checks += [*_environment(), *_caches_in_order()]
     compile_engine()
@@ -155,7 +155,7 @@ def _self_test() -> Iterator[Check]:
             well, found = test()
         except Exception as error:
             well, found = False, f"{type(error).__name__}: {error}"
-        yield Check(name, well, found, "holonome doctor --clear, then again; if that does not help, install it anew")
+        yield Check(name, bool(well), found, "holonome doctor --clear, then again; if that does not help, install it anew")
 
 
 def _pendulum() -> tuple[bool, str]:
