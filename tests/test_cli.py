@@ -383,8 +383,8 @@ def test_methods_are_compared(tmp_path):
     assert "--cost: 'euros'" in fails("compare", "pendulum", "--cost", "euros", code=2)
 
 
-@pytest.mark.parametrize("command", [["mechanisms"], ["methods"], ["reproduce"], ["run", "four_bar", "--until", "0.1"], ["run", "--help"], ["compare", "--help"], ["doctor", "--help"],
-                                     ["compare", "pendulum", "--until", "0.5", "--method", "dopri5", "--rtol", "1e-3"]])
+@pytest.mark.parametrize("command", [["mechanisms"], ["methods"], ["reproduce"], ["run", "four_bar", "--until", "0.1"], ["run", "--help"], ["compare", "--help"],
+                                     ["doctor", "--help"], ["compare", "pendulum", "--until", "0.5", "--method", "dopri5", "--rtol", "1e-3"]])
 @pytest.mark.parametrize("columns", [80, 60])
 def test_everything_fits_the_terminal(command, columns):
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": str(columns)}
@@ -423,8 +423,8 @@ def test_ctrl_c_is_code_130(model):
 
 
 @pytest.mark.parametrize(("words", "offered"), [
-    ("run pend", "pendulum"), ("animate four", "four_bar"), ("run pendulum --method gg", "ggl"), ("reproduce yen", "yen-petzold"), ("reproduce yen-petzold table-5.2 table-5.3", "table-5.3"),
-    ("comp", "compare")])
+    ("run pend", "pendulum"), ("animate four", "four_bar"), ("run pendulum --method gg", "ggl"), ("reproduce yen", "yen-petzold"),
+    ("reproduce yen-petzold table-5.2 table-5.3", "table-5.3"), ("comp", "compare")])
 def test_the_shell_completes(words, offered):
     environment = {"_HOLONOME_COMPLETE": "complete_bash", "COMP_WORDS": f"holonome {words}", "COMP_CWORD": str(len(words.split()))}
     result = CliRunner().invoke(cli.app, [], env=environment, prog_name="holonome")

@@ -11,6 +11,7 @@ from rich.console import Console
 
 import holonome as hn
 
+
 @pytest.fixture(scope="module")
 def pendulum() -> hn.mechanisms.Mechanism:
     return hn.mechanisms.get("pendulum")
