@@ -29,7 +29,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
     namespace = {}
     for block in BLOCKS:
         exec("\n".join(line for line in block.splitlines() if "{...}" not in line), namespace)
-    assert {path.name for path in tmp_path.iterdir()} == {"pendulum.png", "pendulum.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"pendulum.png", "pendulum.npz"}
 
 
 def test_the_recipes_of_the_readme_are_the_examples():
