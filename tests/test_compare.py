@@ -137,3 +137,11 @@ def test_progress_is_told(pendulum):
     hn.compare(pendulum.system, (0, 1), pendulum.q0, methods=["dopri5"], rtols=[1e-3, 1e-4], progress=lambda fraction, what: told.append((fraction, what)))
     assert [what for _, what in told] == ["reference", "dopri5, rtol 0.001", "dopri5, rtol 0.0001"]
     assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
+
+
+def test_a_stiff_problem_has_a_reference_and_explicit_methods_give_up():
+    vdp = hn.ODE(lambda x: np.array([x[1], 1000 * (1 - x[0] ** 2) * x[1] - x[0]]), n=2)
+    found = hn.compare(vdp, (0, 100), [2, 0], methods=["bdf", "dopri5"], rtols=[1e-4, 1e-7], max_steps=5000)
+    assert found.reference_error < 1e-8
+    assert found.of("bdf")[1].error < found.of("bdf")[0].error < 1e-3
+    assert not any(row.success for row in found.of("dopri5"))

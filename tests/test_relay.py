@@ -76,3 +76,11 @@ def test_ordinary_mechanisms_stay_explicit(name):
     mechanism = hn.mechanisms.get(name)
     sol = hn.solve(mechanism.system, (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span, mechanism.q0, mechanism.v0, rtol=1e-7)
     assert sol.method == "dop853"
+
+
+def test_dense_output_of_an_ode_spans_the_legs():
+    vdp = hn.ODE(lambda x: np.array([x[1], 1000 * (1 - x[0] ** 2) * x[1] - x[0], -1e-3 * x[2]]), n=3)
+    solution = hn.solve(vdp, (0, 400), [2, 0, 1], dense_output=True)
+    assert "→" in solution.method
+    np.testing.assert_allclose(solution.sol(solution.t[::50]), solution.x[:, ::50], rtol=1e-6, atol=1e-9)
+    assert solution.sol(200.0)[2] == pytest.approx(np.exp(-0.2), rel=1e-4)

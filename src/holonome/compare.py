@@ -79,7 +79,7 @@ class Comparison:
     rows : list of Trial
         Each method at each tolerance. One that failed says why in ``message``; its error is NaN.
     reference_error : float
-        Estimated error of the reference; errors below it mean nothing.
+        Estimated error of the reference, below which errors mean nothing; zero for a solution that was given, NaN if none could be computed.
     name : str
         The system's name.
     """
@@ -139,14 +139,16 @@ class Comparison:
                 del shown[column]
             else:
                 table.add_column(title, justify="right", no_wrap=True)
-        notes = list(dict.fromkeys(row.message for row in self.rows if not row.success))
+        notes = list(dict.fromkeys(_first_sentence(row.message) for row in self.rows if not row.success))
         for method in self.methods:
             for i, row in enumerate(self.of(method)):
                 values = [_cell(column, getattr(row, column)) for column in shown]
                 if not row.success:
-                    values[1] = f"failed [{notes.index(row.message) + 1}]"
+                    values[1] = f"failed [{notes.index(_first_sentence(row.message)) + 1}]"
                 table.add_row("" if i else method, *(Text(value, style="" if row.success else "yellow") for value in values))
-        yield Text(f"{self.name}: error against a reference", style="bold") + Text(f" good to about {self.reference_error:.0e}")
+        known = "no reference could be computed" if math.isnan(self.reference_error) else \
+            f"errors against a reference good to about {self.reference_error:.0e}" if self.reference_error else "errors against the solution that was given"
+        yield Text(self.name, style="bold") + Text(f": {known}")
         yield table
         for i, note in enumerate(notes):
             yield Text(f"[{i + 1}] {note}", style="dim")
@@ -207,7 +209,7 @@ def compare(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *,
     total = len(named) * len(rtols) + 1
     with _Progress(progress) as show:
         show(0.0, "reference")
-        expected, good_to = _reference(problem, reference, {**options, "max_steps": max_steps})
+        expected, good_to = _reference(problem, reference, options)
         rows = []
         for label, method in named.items():
             chosen = {"motion": SMOOTH} if method == SMOOTH else {"method": method}
@@ -300,6 +302,10 @@ def _trial(label: str, rtol: float, problem: tuple, options: dict[str, Any], exp
 def _stop_if_interrupted(solution: Solution) -> None:
     if not solution.success and solution.message.startswith("interrupted"):
         raise KeyboardInterrupt
+
+
+def _first_sentence(message: str) -> str:
+    return message.partition(". ")[0]
 
 
 def _cell(column: str, value: Any) -> str:

@@ -131,12 +131,14 @@ class JoinedOutput:
     def __call__(self, t):
         times = np.atleast_1d(np.asarray(t, dtype=float))
         which = np.searchsorted(self.way * self.ends[:-1], self.way * times)
-        q, v = [np.empty((self.outputs[0].stepper.system.n, times.size)) for _ in range(2)]
+        system = self.outputs[0].stepper.system
+        y = np.empty((2 * system.n or len(system.states), times.size))
         for i, output in enumerate(self.outputs):
             mine = which == i
             if mine.any():
-                q[:, mine], v[:, mine] = output(times[mine])
-        return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
+                y[:, mine] = np.concatenate(output(times[mine])) if system.n else output(times[mine])
+        y = y[:, 0] if np.ndim(t) == 0 else y
+        return (y[: system.n], y[system.n:]) if system.n else y
 
 
 def _merged(parts: list[Solution]) -> Solution:
