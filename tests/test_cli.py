@@ -192,6 +192,10 @@ def test_demo_tells_and_draws(tmp_path):
     assert (int.from_bytes(head[16:20]), int.from_bytes(head[20:24])) == pytest.approx((1600, 700), abs=5)
     assert picture.stat().st_size < 300_000
     assert picture.name in "".join(text.split())
+    page = tmp_path / "demo" / "holonome-demo.html"
+    assert "".join(text.split()).endswith(page.as_uri())
+    assert page.stat().st_size < 6_000_000
+    assert "http://" not in page.read_text(encoding="utf-8")[:2000]
     assert all(word in text for word in ("Andrews", "rejected", "of computing", "|g| ≤", "energy", "published", "without"))
     assert max(map(len, text.splitlines())) <= 80 + len(str(tmp_path))
 
@@ -391,6 +395,20 @@ def test_everything_fits_the_terminal(command, columns):
     result = CliRunner().invoke(cli.app, command, env=environment)
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= columns
+
+
+def test_models_and_saved_results_are_animated(model, tmp_path):
+    file = model(MODEL + "q0, t_span = [1, 0], (0, 1)")
+    text = call("animate", file, "--out", tmp_path / "rod.html").stdout
+    assert "".join(text.split()).endswith((tmp_path / "rod.html").as_uri())
+    call("run", file, "--out", tmp_path / "rod.npz", "--out", tmp_path / "same.html")
+    call("animate", tmp_path / "rod.npz", "--out", tmp_path / "saved.html")
+    call("animate", "pendulum", "--until", "1", "--without-projection", "--out", tmp_path)
+    for name in ("rod", "same", "saved", "pendulum"):
+        assert (tmp_path / f"{name}.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+    assert "without projection" in (tmp_path / "pendulum.html").read_text(encoding="utf-8")
+    assert "use .html, .gif, .mp4" in fails("animate", "pendulum", "--out", tmp_path / "a.avi", code=2)
+    assert "run its model again" in fails("animate", tmp_path / "rod.npz", "--without-projection", code=2)
 
 
 def test_lists_for_machines():

@@ -41,11 +41,20 @@ def test_every_mechanism_gets_its_picture(name, tmp_path):
 
 
 def test_without_a_drawing_positions_and_velocities_are_shown():
-    _, solution = simulated("pendulum")
+    rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+    solution = hn.solve(rod, (0, 1), [1, 0])
     positions, velocities, _ = plot.plot_solution(solution)
     assert positions.get_ylabel() == "positions"
     assert velocities.get_ylabel() == "velocities"
     assert velocities.lines[0].get_ydata()[-1] == pytest.approx(solution.v[0, -1])
+
+
+def test_systems_bring_their_drawing():
+    mechanism, solution = simulated("pendulum")
+    assert solution.system.drawing is mechanism.drawing
+    assert plot.plot_solution(solution)[0].get_title(loc="left").startswith("Pendulum, t = 0")
+    with pytest.raises(ValueError, match=r"give an hn\.Drawing"):
+        plot.plot_motion(hn.solve(hn.System([1.0], [0.0]), (0, 1), [0.0]))
 
 
 def test_given_axes_are_used(tmp_path):
@@ -146,14 +155,16 @@ assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_paths_are_those_of_the_points(tmp_path):
-    mechanism, solution = simulated("double_pendulum")
+    two = hn.System(np.ones(4), [0.0, -9.81] * 2, lambda q: np.array([q[:2] @ q[:2] - 1, (q[2:] - q[:2]) @ (q[2:] - q[:2]) - 1]), names=["x1", "y1", "x2", "y2"])
+    solution = hn.solve(two, (0, 1), [1, 0, 2, 0])
     by_name = plot.plot_path(solution)
     assert [text.get_text() for text in by_name.get_legend().get_texts()] == ["($x_{1}$, $y_{1}$)", "($x_{2}$, $y_{2}$)"]
     x, y = by_name.lines[0].get_data()
     np.testing.assert_allclose(np.hypot(x, y), 1, atol=1e-3)
     one = drawn(plot.plot_path(solution, points=[("x2", "y2")]))
     assert one.lines[0].get_xydata()[-1] == pytest.approx(solution.q[2:, -1])
-    drawn(plot.plot_path(solution, drawing=mechanism.drawing))
+    _, drawn_by_system = simulated("four_bar")
+    assert [text.get_text() for text in drawn(plot.plot_path(drawn_by_system)).get_legend().get_texts()] == ["B", "C", "coupler"]
     for points, message in ((["nobody"], "'nobody' is not a point of the drawing"), ([("x1", "z")], "'z' is not one of x1"), ([("x1",)], "two or three")):
         with pytest.raises(ValueError, match=message):
             plot.plot_path(solution, points=points)

@@ -24,6 +24,20 @@ def test_every_result_comes_back_with_its_system(name, tmp_path):
     np.testing.assert_allclose(again.q[:, -1], saved.q[:, -1], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", list(hn.mechanisms.available()))
+def test_drawings_come_back(name, tmp_path):
+    mechanism = hn.mechanisms.get(name)
+    saved = hn.solve(mechanism.system, (0.0, 0.01), mechanism.q0, mechanism.v0)
+    found = hn.Solution.load(saved.save(tmp_path / "run.npz"))
+    p = saved.system.parameters.namespace(saved.system.parameters.flat)
+    for times in (slice(None), 0):
+        before, after = (run.system.drawing.at(saved.q[:, times], p, saved.t[times], saved.s[:, times]) for run in (saved, found))
+        assert list(before) == list(after)
+        for point in before:
+            np.testing.assert_allclose(after[point], before[point], rtol=0, atol=1e-14)
+    assert [list(pair) for pair in found.system.drawing.links] == [list(pair) for pair in saved.system.drawing.links]
+
+
 def test_an_ode_with_its_invariant_comes_back(tmp_path):
     circle = hn.ODE(lambda x, p: p.omega * np.array([-x[1], x[0]]), invariant=lambda x: x @ x, names=["a", "b"], parameters={"omega": 2.0, "unused": np.eye(2)})
     saved = hn.solve(circle, (0, 5), [1, 0], method="bdf")

@@ -275,7 +275,7 @@ class Solution:
         file : str or Path, optional
             Where to save the picture; the ending says how (.png, .svg, .pdf).
         drawing : Drawing, optional
-            How to draw the mechanism. The built-in ones have theirs in ``mechanism.drawing``.
+            How to draw the mechanism; None takes the drawing of the system.
         dark : bool, optional
             Dark paper; by default if matplotlib's style is dark.
 

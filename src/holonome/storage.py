@@ -9,13 +9,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
+from holonome.drawing import Drawing
 from holonome.errors import HolonomeError
 from holonome.result import History, Solution
 from holonome.system import ODE, System
+from holonome.tracing import argument_names, trace, traced
 
 _NUMBERS = ("status", "nfev", "steps", "rejections", "landings", "dense_calls", "lowest_rank", "njev", "nlu", "error_failures", "newton_failures", "splits")
+_PARTS = ("links", "springs", "ground", "sliders", "traces", "bodies", "camera")
 _KINDS = {"System": System, "ODE": ODE}
 
 
@@ -56,7 +60,46 @@ def _as_text(system: System) -> str:
         return ""
     kept = ("name", "n", "names", "constraint_names", "traced", "states", "unknowns")
     parameters = {name: np.asarray(value).tolist() for name, value in state["parameters"].items()}
-    return json.dumps({"kind": "ODE" if isinstance(system, ODE) else "System", "parameters": parameters} | {key: state[key] for key in kept})
+    return json.dumps({"kind": "ODE" if isinstance(system, ODE) else "System", "parameters": parameters, "drawing": _drawing_as_text(system)} | {key: state[key] for key in kept})
+
+
+def _drawing_as_text(system: System) -> dict[str, Any] | None:
+    """A drawing with its points as expressions of t, q, s and p; None if they cannot be traced."""
+    drawing = system.drawing
+    if drawing is None:
+        return None
+    symbols = {"t": ca.SX.sym("t"), "q": ca.SX.sym("q", system.n), "s": ca.SX.sym("s", len(system.states)), "p": system.symbols["p"]}
+    given = {"t": traced(symbols["t"], ()), "q": traced(symbols["q"], (system.n,)), "s": traced(symbols["s"], (len(system.states),)),
+             "p": system.parameters.namespace(symbols["p"])}
+    wanted = argument_names(drawing.points)
+
+    def points(t: Any, q: Any, s: Any, p: Any) -> np.ndarray:
+        arguments = {"t": t, "q": q, "s": s, "x": s, "p": p}
+        return np.array([coordinate for xyz in drawing.points(**{name: arguments[name] for name in wanted}).values() for coordinate in xyz])
+
+    try:
+        probe = np.full(system.n, 0.3), system.parameters.namespace(system.parameters.flat), 0.0, np.full(len(system.states), 0.3)
+        with np.errstate(all="ignore"):
+            names = list(drawing.at(*probe))
+        flat, _ = trace(points, given)
+        text = ca.Function("points", list(symbols.values()), [ca.reshape(ca.densify(flat), -1, len(names))]).serialize()
+    except Exception:
+        return None
+    return {"names": names, "points": text} | {part: getattr(drawing, part) for part in _PARTS}
+
+
+def _drawing_from_text(state: dict[str, Any], parameters: Any) -> Drawing:
+    names, function = state["names"], ca.Function.deserialize(state["points"])
+
+    def points(t: Any, q: np.ndarray, s: np.ndarray, p: Any) -> dict[str, tuple]:
+        flat = np.concatenate([np.ravel(getattr(p, name)) for name in parameters] or [np.zeros(0)])
+        many = np.broadcast_shapes(q.shape[1:], s.shape[1:], np.shape(t))
+        columns = [np.broadcast_to(value, (*np.shape(value)[:1], *many)).reshape(-1, int(np.prod(many, dtype=int))) for value in (np.broadcast_to(t, (1, *many)), q, s)]
+        values = np.array(function.map(columns[0].shape[1])(*columns, np.tile(flat[:, None], columns[0].shape[1])))
+        split = values.reshape(values.shape[0], -1, len(names))
+        return {name: tuple(split[:, :, i].reshape(-1, *many)) for i, name in enumerate(names)}
+
+    return Drawing(points, **{part: state[part] for part in _PARTS})
 
 
 def _from_text(text: str, path: Path) -> System:
@@ -67,7 +110,8 @@ def _from_text(text: str, path: Path) -> System:
     parameters = {name: np.array(value) if isinstance(value, list) else value for name, value in state["parameters"].items()}
     system = object.__new__(kind)
     try:
-        system.__setstate__({**state, "parameters": parameters, "functions": {}, "derivatives": {}})
+        drawing = _drawing_from_text(state["drawing"], parameters) if state.get("drawing") else None
+        system.__setstate__({**state, "parameters": parameters, "functions": {}, "derivatives": {}, "drawing": drawing})
     except (RuntimeError, HolonomeError) as error:
         raise ValueError(f"path: the system in {str(path)!r} cannot be read by this version of CasADi; give system=...") from error
     return system

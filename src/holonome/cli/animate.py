@@ -42,7 +42,7 @@ def animate(model: options.Subject, method: options.Method = "auto", rtol: optio
         runs = [simulate(subject, **chosen, **further) for further in ([{}, {"projection": False}] if beside else [{}])]
     with printing.alive(f"writing {file}"):
         write_animation(file, runs)
-    printing.print_summary(printing.out(), printing.short(subject.mechanism.title), [*rows(runs[0]), ("written", printing.told(file, created)), ("open", f"file://{file.resolve()}")])
+    printing.print_summary(printing.out(), printing.short(subject.mechanism.title), [*rows(runs[0]), ("written", printing.told(file, created)), ("open", file.resolve().as_uri())])
     stop_if_failed(runs[0].solution)
 
 
@@ -50,5 +50,5 @@ def write_animation(file: Path, runs: list[Done], title: str | None = None) -> N
     """The runs in motion, side by side if there are several."""
     from holonome.animation import animate
 
-    drawings, titles = [done.mechanism.drawing for done in runs], None if len(runs) == 1 else ["with projection", "without projection"]
-    animate([done.solution for done in runs], file, drawings=drawings, titles=titles, title=title)
+    titles = None if len(runs) == 1 else ["with projection", "without projection"]
+    animate([done.solution for done in runs], file, titles=titles, title=title)

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 @app.command(cls=Command)
 def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the page and the picture.")] = Path()) -> None:
-    """See it work: Andrews' squeezing mechanism, and what a pendulum does without projection."""
+    """See it work: Andrews' squeezing mechanism, as a page with an animation too, and what a pendulum does without projection."""
     from dataclasses import replace
 
     import numpy as np
 
     from holonome import mechanisms
     from holonome.cli import printing
+    from holonome.cli.animate import write_animation
     from holonome.cli.simulation import relative, rows, simulate
     from holonome.cli.subject import Subject
     from holonome.mechanisms.andrews import PUBLISHED
@@ -43,11 +44,14 @@ def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put 
         ("with projection", f"{held.solution.drift_in_words}; the rod changes by {_length(lengths[0])}"),
         ("without", f"{loose.solution.drift_in_words}; the rod changes by {_length(lengths[1])}"),
         ("speed", f"{printing.duration(held.seconds)} of computing with projection, {printing.duration(loose.seconds)} without")])
-    picture = out.resolve() / "holonome-demo.png"
+    picture, page = out.resolve() / "holonome-demo.png", out.resolve() / "holonome-demo.html"
     created = printing.create_folders([picture])
     plot_demo(andrews, solution, held.solution, loose.solution, picture)
+    with printing.alive("writing the page"):
+        write_animation(page, [squeezer], title=andrews.title)
     console.print()
-    printing.print_summary(console, "", [("picture", printing.told(picture, created)), ("next", "holonome mechanisms, holonome run four_bar --out four_bar.png")])
+    printing.print_summary(console, "", [("next", "holonome mechanisms, holonome animate four_bar, holonome new my_model.py"), ("picture", printing.told(picture, created)),
+                                         ("page", f"{printing.told(page, created)}: the mechanism in motion"), ("open", page.as_uri())])
 
 
 def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:

@@ -30,6 +30,15 @@ def rod(q, p):                                          # zero where it holds
     return (X - x) ** 2 + Y**2 - p.l**2
 
 
+drawing = hn.Drawing(                                   # without one, points and rods are looked for in the coordinates
+    points=lambda q: {{"wall": (-1.5, 0.0), "cart": (q[0], 0.0), "bob": (q[1], q[2])}},
+    links=[("cart", "bob")],
+    springs=[("wall", "cart")],
+    ground=["wall"],
+    sliders=["cart"],
+    traces=["bob"],
+)
+
 system = hn.System(
     mass=lambda p: np.array([p.M, p.m, p.m]),           # a vector is the diagonal of the mass matrix
     force=force,
@@ -39,19 +48,11 @@ system = hn.System(
     names=["x", "X", "Y"],
     constraint_names=["rod"],
     name="{stem}",
+    drawing=drawing,
 )
 
 q0 = [0.0, 1.0, 0.0]                                    # at rest, unless there is a v0 as well
 t_span = (0.0, 10.0)
-
-drawing = hn.mechanisms.Drawing(
-    points=lambda q, p: {{"wall": (-1.5, 0.0), "cart": (q[0], 0.0), "bob": (q[1], q[2])}},
-    links=[("cart", "bob")],
-    springs=[("wall", "cart")],
-    ground=["wall"],
-    sliders=["cart"],
-    traces=["bob"],
-)
 '''
 
 

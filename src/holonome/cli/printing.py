@@ -125,12 +125,17 @@ def alive(text: str, patience: float = 1.0) -> Iterator[None]:
 
 
 @contextmanager
-def working(name: str, patience: float = 1.0) -> Iterator[Callable[..., None]]:
-    """A function that is told the fraction done and what comes next. The bar appears after a second, on a terminal alone; it swings until a fraction is known."""
+def working(name: str, patience: float = 1.0, part: tuple[int, int, float] = (0, 1, 0.0)) -> Iterator[Callable[..., None]]:
+    """A function that is told the fraction done and what comes next. The bar appears after a second, on a terminal alone; it swings until a fraction is known.
+
+    Of a work in parts, `part` is the number of this one, how many there are and when the first began; a second bar tells how far all have come, and about how much is left.
+    """
     console, done = Console(stderr=True), threading.Event()
     columns = (TextColumn("{task.fields[name]}"), BarColumn(), TextColumn("{task.fields[percent]} {task.description}"), TimeElapsedColumn())
     progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, get_time=time.perf_counter)
-    task = progress.add_task("", total=None, name=name, percent="")
+    task, (number, parts, since) = progress.add_task("", total=None, name=name, percent=""), part
+    every = progress.add_task("", total=parts, completed=number, name=f"{number + 1} of {parts}", percent="", visible=parts > 1)
+    progress.tasks[1].start_time = since or None
 
     def start() -> None:
         if not done.wait(patience):
@@ -139,6 +144,8 @@ def working(name: str, patience: float = 1.0) -> Iterator[Callable[..., None]]:
     def show(fraction: float, what: str = "") -> None:
         _stop_if_wanted()
         progress.update(task, total=1.0, completed=fraction, description=what, percent=f"{100 * fraction:3.0f} %")
+        left = (time.perf_counter() - since) * (parts - number - fraction) / (number + fraction) if number else 0.0
+        progress.update(every, completed=number + fraction, description=f"about {left / 60:.0f} min left" if left > 90 else f"about {left:.0f} s left" if left else "")
 
     thread = threading.Thread(target=start, daemon=True)
     thread.start()

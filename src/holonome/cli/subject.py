@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from holonome import mechanisms
+from holonome.drawing import Drawing
 from holonome.errors import HolonomeError
 from holonome.higher_index import HigherIndex
-from holonome.mechanisms.mechanism import Drawing, Mechanism
+from holonome.mechanisms.mechanism import Mechanism
 from holonome.result import Solution
 from holonome.system import System
 
@@ -120,7 +121,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
         raise ValueError(f"{path.name}: t_span = {t_span!r}; give (initial time, final time)")
     drawings = [value for value in values.values() if isinstance(value, Drawing)]
     label = chosen.name if chosen.name not in ("system", "ode") else path.stem
-    drawing = getattr(chosen, "drawing", None) or (drawings[0] if len(drawings) == 1 else None)
+    drawing = chosen.drawing or (drawings[0] if len(drawings) == 1 else None)
     mechanism = Mechanism(label, label.replace("_", " "), chosen, (float(t_span[0]), float(t_span[1])), start["q0"], start.get("v0"), source=str(path), drawing=drawing)  # type: ignore[arg-type]
     return Subject(mechanism, {key: start[key] for key in ("s0", "w0") if start.get(key) is not None})
 
@@ -179,22 +180,8 @@ def _saved(path: Path) -> Subject:
         raise ValueError(f"{str(path)!r}: contains no points")
     system = solution.system
     mechanism = Mechanism(path.stem, f"{system.name.replace('_', ' ')}, saved in {path.name}", system, (float(solution.t[0]), float(solution.t[-1])),
-                          solution.q[:, 0], solution.v[:, 0], drawing=_drawing_of(system))
+                          solution.q[:, 0], solution.v[:, 0], drawing=system.drawing)
     return Subject(mechanism, saved=solution)
-
-
-def _drawing_of(system: System) -> Drawing | None:
-    """The drawing of a built-in mechanism, if the system is one."""
-    own = getattr(system, "drawing", None)
-    if own is not None or system.name not in mechanisms.available():
-        return own
-    with contextlib.suppress(Exception):
-        known = mechanisms.get(system.name)
-        drawing = known.drawing
-        if drawing is not None and set(known.system.parameters) == set(system.parameters):
-            drawing.at(np.zeros(system.n), system.parameters.namespace(system.parameters.flat))
-            return drawing if system.names == known.system.names else None
-    return None
 
 
 def _assignments(option: str, texts: list[str] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from holonome.plot.style import legend, one, sentence, smooth, smooth_positions,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.mechanisms.mechanism import Drawing
+    from holonome.drawing import Drawing
     from holonome.result import Solution
 
 _WAY = 1.35
@@ -23,14 +23,19 @@ _MOST_PATHS = 7
 
 
 @styled
-def plot_motion(solution: Solution, drawing: Drawing, axes: Axes | None = None, instants: int = 7) -> Axes:
-    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the whole run."""
+def plot_motion(solution: Solution, drawing: Drawing | None = None, axes: Axes | None = None, instants: int = 7) -> Axes:
+    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the whole run.
+
+    The drawing is that of the system, if none is given.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     axes = one(axes, 5.6, 5.0)
-    t, q = smooth_positions(solution)
-    p = solution.system.parameters.namespace(solution.system.parameters.flat)
-    points = drawing.at(q, p)
+    drawing = drawing or solution.system.drawing
+    if drawing is None:
+        raise ValueError(f"drawing: system {solution.system.name!r} has none; give an hn.Drawing")
+    t, points = _points(solution, drawing)
+    points = drawing.seen(points)
     for name in drawing.traces:
         axes.plot(*points[name], color=theme().trace, linewidth=1.1, alpha=0.9 if _sweeps(points[name]) < 40 else 0.35, zorder=4)
     chosen = _telling_instants(points, instants)
@@ -44,6 +49,13 @@ def plot_motion(solution: Solution, drawing: Drawing, axes: Axes | None = None, 
     times = f", t = {t[chosen[0]]:.3g} (pale) to {t[chosen[-1]]:.3g} (dark)" if len(chosen) > 1 else f" at t = {t[0]:.3g}" if chosen else ""
     axes.set_title(sentence(solution.system.name) + times)
     return axes
+
+
+def _points(solution: Solution, drawing: Drawing) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times, and the points of a drawing then."""
+    system = solution.system
+    (t, q), (_, s) = smooth_positions(solution), smooth(solution, solution.s, lambda: solution.rates[system.n:])
+    return t, drawing.at(q, system.parameters.namespace(system.parameters.flat), t, s)
 
 
 @styled
@@ -60,7 +72,7 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
         What to follow: names of points of the drawing, or pairs and triples of coordinate names such as ("x", "y"). None takes the traces of the drawing, else coordinates
         called x, y, z, or x1, y1, and so on.
     drawing
-        How the mechanism is drawn, as in ``mechanism.drawing``.
+        How the mechanism is drawn; None takes the drawing of the system.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -94,7 +106,8 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
 def _paths(solution: Solution, points: Sequence[str | Sequence[str]] | None, drawing: Drawing | None) -> dict[str, np.ndarray]:
     """The paths to draw, by name."""
     q, names = smooth_positions(solution)[1], solution.system.names
-    known = drawing.at(q, solution.system.parameters.namespace(solution.system.parameters.flat)) if drawing is not None else {}
+    drawing = drawing or solution.system.drawing
+    known = _points(solution, drawing)[1] if drawing is not None else {}
     if points is None:
         points = list(drawing.traces) or [name for name in known if name not in drawing.ground] if drawing is not None else _positions_by_name(names)
         points = points[:: max(1, -(-len(points) // _MOST_PATHS))]

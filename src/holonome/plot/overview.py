@@ -16,7 +16,7 @@ from holonome.plot.style import house_style, new_figure, save
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.mechanisms.mechanism import Drawing
+    from holonome.drawing import Drawing
     from holonome.result import Solution
 
 _MANY_REJECTIONS, _WIDE_STEPS = 0.3, 1e3
@@ -38,7 +38,7 @@ def plot_solution(solution: Solution, axes: Sequence[Axes] | None = None, file: 
     file
         Where to save the picture; the ending says how (.png, .svg, .pdf).
     drawing
-        How to draw the mechanism, as in ``mechanism.drawing``.
+        How to draw the mechanism; None takes the drawing of the system.
     dark
         Dark paper; see `house_style`.
 
@@ -59,7 +59,7 @@ def plot_solution(solution: Solution, axes: Sequence[Axes] | None = None, file: 
 
 def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solution, Axes], Axes]]:
     """The functions that draw the panels."""
-    system, history = solution.system, solution.history
+    system, history, drawing = solution.system, solution.history, drawing or solution.system.drawing
     if not system.n:
         return [plot_states, plot_phase if len(system.states) > 1 else plot_steps if history is not None else plot_states,
                 plot_drift if system.invariant_count or history is None else plot_steps]
