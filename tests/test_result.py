@@ -73,7 +73,7 @@ def test_a_missing_package_is_asked_for(package, use, monkeypatch, tmp_path):
 
 
 def test_the_signature_of_plot_says_what_it_takes():
-    assert list(inspect.signature(hn.Solution.plot).parameters) == ["self", "axes", "file", "drawing"]
+    assert list(inspect.signature(hn.Solution.plot).parameters) == ["self", "axes", "file", "drawing", "dark"]
 
 
 def test_a_mechanism_of_ones_own_is_drawn(tmp_path):
