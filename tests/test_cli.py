@@ -489,3 +489,11 @@ def test_caches_are_cleared(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     assert doctor._delete([tmp_path], ("models/*/*.o",)) == 5
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["mine.txt"]
+
+
+def test_public_functions_hide_the_modules_they_live_in():
+    program = ("from holonome.subsolvers import Mesh; import holonome.compare; import holonome as hn; assert callable(hn.solve) and callable(hn.compare); "
+               "assert set(hn.__all__) <= set(dir(hn)) and all(getattr(hn, name) for name in hn.__all__); from holonome import *; assert solve is hn.solve")
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = hn.nothing
