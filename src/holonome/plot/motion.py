@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.plot.style import legend, one, sentence, smooth, smooth_positions, styled, symbol, theme
+from holonome.plot.style import DARK, legend, one, sentence, smooth, smooth_positions, styled, symbol, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,8 @@ def plot_motion(solution: Solution, drawing: Drawing | None = None, axes: Axes |
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     axes.set(xlabel="x", ylabel="y")
-    times = f", t = {t[chosen[0]]:.3g} (pale) to {t[chosen[-1]]:.3g} (dark)" if len(chosen) > 1 else f" at t = {t[0]:.3g}" if chosen else ""
+    first, last = ("dim", "bright") if theme() is DARK else ("pale", "dark")
+    times = f", t = {t[chosen[0]]:.3g} ({first}) to {t[chosen[-1]]:.3g} ({last})" if len(chosen) > 1 else f" at t = {t[0]:.3g}" if chosen else ""
     axes.set_title(sentence(solution.system.name) + times)
     return axes
 
