@@ -1,4 +1,4 @@
-/* ARKODE's explicit Runge–Kutta formulas on the underlying ODE; the solution is projected after each step by ERKStepSetPostprocessStepFn.
+/* ARKODE's explicit Runge–Kutta formulas on the underlying ODE; the solution is projected after each step by ERKStepSetPostprocessStepFn if `projected`.
 
    `order` 5 is Dormand & Prince's formula with 7 stages, 8 Fehlberg's with 13, the only one of that order in ARKODE.
    Returns the flag of ERKStepEvolve; `seconds` is the time of ERKStepEvolve alone. */
@@ -14,7 +14,8 @@ static int project_step(double t, N_Vector y, void *data) {
     return flag;
 }
 
-int run_arkode(int order, double end, double rtol, double atol, const double *y0, double *out, double *seconds, long *counts, char *message) {
+int run_arkode(int order, double end, double rtol, double atol, int projected, const double *y0, int count, const double *times, double *states, double *seconds, long *counts,
+               char *message) {
     Tolerances tolerances = {rtol, atol};
     SUNContext context;
     SUNContext_Create(NULL, &context);
@@ -26,17 +27,16 @@ int run_arkode(int order, double end, double rtol, double atol, const double *y0
     ERKStepSStolerances(arkode, rtol, atol);
     ERKStepSetUserData(arkode, &tolerances);
     ERKStepSetTableNum(arkode, order == 8 ? ARKODE_FEHLBERG_13_7_8 : ARKODE_DORMAND_PRINCE_7_4_5);
-    ERKStepSetMaxNumSteps(arkode, 1000000);
+    ERKStepSetMaxNumSteps(arkode, MOST_STEPS);
     ERKStepSetStopTime(arkode, end);
-    ERKStepSetPostprocessStepFn(arkode, project_step);
+    if (projected) ERKStepSetPostprocessStepFn(arkode, project_step);
 
-    double t;
-    const double begin = now();
-    const int flag = ERKStepEvolve(arkode, end, y, &t, ARK_NORMAL);
-    *seconds = now() - begin;
+    const Wanted wanted = {count, times, states};
+    const Report report = {seconds, counts, message};
+#define STEP(until, mode) ERKStepEvolve(arkode, until, y, &t, mode)
+    DRIVE(end, wanted, report, y, STATES, ARK_NORMAL, ARK_ONE_STEP, STEP)
+#undef STEP
 
-    memcpy(out, N_VGetArrayPointer(y), STATES * sizeof(double));
-    memset(counts, 0, COUNTS * sizeof(long));
     ERKStepGetNumSteps(arkode, counts + STEPS);
     ERKStepGetNumRhsEvals(arkode, counts + RESIDUALS);
     ERKStepGetNumErrTestFails(arkode, counts + ERROR_FAILURES);
@@ -44,4 +44,13 @@ int run_arkode(int order, double end, double rtol, double atol, const double *y0
     N_VDestroy(y);
     SUNContext_Free(&context);
     return flag;
+}
+
+/* The model alone, `count` times; each evaluation needs the one before, as in a solver. */
+void repeat(const double **arguments, double **results, long count) {
+    double *y = (double *)arguments[1];
+    for (long k = 0; k < count; k++) {
+        derivative(arguments, results, NULL, NULL, 0);
+        for (int i = 0; i < STATES; i++) y[i] += 1e-13 * results[0][i];
+    }
 }

@@ -1,4 +1,4 @@
-/* What the drivers share.  The problem (problem.c, written by CasADi) and its sizes (-DCOORDINATES, -DPOSITION_ROWS, -DROWS) come from peers.py. */
+/* What the drivers share. */
 
 #pragma once
 
@@ -8,17 +8,27 @@
 
 #include <nvector/nvector_serial.h>
 #include <sundials/sundials_context.h>
-#include <sunlinsol/sunlinsol_dense.h>
-#include <sunmatrix/sunmatrix_dense.h>
 
-#include "problem.h"
-
-enum { STEPS, RESIDUALS, JACOBIANS, ERROR_FAILURES, NEWTON_FAILURES, COUNTS };
+enum { STEPS, RESIDUALS, JACOBIANS, ERROR_FAILURES, NEWTON_FAILURES, SAVED, COUNTS };
 
 #define MESSAGE_SIZE 400
+#define MOST_STEPS 1000000
 
 /* Every function of CasADi has this signature; functions of scalar expressions need no work memory. */
 typedef int (*casadi_function)(const double **arguments, double **results, long long *iw, double *w, int memory);
+
+/* Which states are wanted: those at `count` times, by the solver's own interpolation, the last time being the end; or, if `count` is negative, those after each of at most −count steps. */
+typedef struct {
+    int count;
+    const double *times;
+    double *states;
+} Wanted;
+
+typedef struct {
+    double *seconds;
+    long *counts;
+    char *message;
+} Report;
 
 static inline double now(void) {
     struct timespec t;
@@ -31,3 +41,17 @@ static void keep_message(int code, const char *module, const char *function, cha
     (void)code, (void)module, (void)function;
     if (!*(char *)message) strncpy(message, text, MESSAGE_SIZE - 1);
 }
+
+/* `STEP(until, mode)` advances `t` and `y` and returns a flag; what is timed is the steps, with one copy of the first `width` entries of y for each that is wanted. */
+#define DRIVE(end, wanted, report, y, width, normal, one_step, STEP)                                                           \
+    double t = 0.0;                                                                                                            \
+    int flag = 0;                                                                                                              \
+    long saved = 0;                                                                                                            \
+    const double begin = now();                                                                                                \
+    while (flag >= 0 && ((wanted).count > 0 ? saved < (wanted).count : saved < -(wanted).count && t < (end))) {                \
+        flag = (wanted).count > 0 ? STEP((wanted).times[saved], normal) : STEP(end, one_step);                                 \
+        memcpy((wanted).states + saved++ * (width), N_VGetArrayPointer(y), (width) * sizeof(double));                          \
+    }                                                                                                                          \
+    *(report).seconds = now() - begin;                                                                                         \
+    memset((report).counts, 0, COUNTS * sizeof(long));                                                                         \
+    (report).counts[SAVED] = saved;

@@ -1,6 +1,6 @@
 /* CVODE on the underlying ODE q′ = v, v′ = a(t, q, v), with projection onto the constraints.
 
-   BDF with Newton's method on a dense matrix (`exact_jacobian`: by CasADi, else CVODE's difference quotients); CVODE projects after each step.
+   BDF with Newton's method on a dense matrix by CasADi; CVODE projects after each step if `projected`.
    `adams`: Adams formulas with fixed-point iteration instead, for which CVODE has no projection; the solution drifts.
    Returns the flag of CVode; `seconds` is the time of CVode alone. */
 
@@ -8,6 +8,8 @@
 
 #include <cvode/cvode.h>
 #include <cvode/cvode_proj.h>
+#include <sunlinsol/sunlinsol_dense.h>
+#include <sunmatrix/sunmatrix_dense.h>
 #include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
 
 static int jacobian(double t, N_Vector y, N_Vector fy, SUNMatrix J, void *data, N_Vector a, N_Vector b, N_Vector c) {
@@ -23,7 +25,7 @@ static int project_step(double t, N_Vector y, N_Vector correction, double eps, N
     return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction), error ? N_VGetArrayPointer(error) : none, data);
 }
 
-int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobian, double newton_tolerance, const double *y0, double *out,
+int run_cvode(int adams, double end, double rtol, double atol, int projected, double newton_tolerance, const double *y0, int count, const double *times, double *states,
               double *seconds, long *counts, char *message) {
     Tolerances tolerances = {rtol, atol};
     SUNContext context;
@@ -39,26 +41,25 @@ int run_cvode(int adams, double end, double rtol, double atol, int exact_jacobia
     CVodeInit(cvode, right_side, 0.0, y);
     CVodeSStolerances(cvode, rtol, atol);
     CVodeSetUserData(cvode, &tolerances);
-    CVodeSetMaxNumSteps(cvode, 1000000);
+    CVodeSetMaxNumSteps(cvode, MOST_STEPS);
     CVodeSetStopTime(cvode, end);
     CVodeSetNonlinConvCoef(cvode, newton_tolerance);
     if (adams) {
         CVodeSetNonlinearSolver(cvode, fixed_point);
     } else {
         CVodeSetLinearSolver(cvode, solver, J);
-        if (exact_jacobian) CVodeSetJacFn(cvode, jacobian);
-        CVodeSetProjFn(cvode, project_step);
+        CVodeSetJacFn(cvode, jacobian);
+        if (projected) CVodeSetProjFn(cvode, project_step);
     }
 
-    double t;
-    const double begin = now();
-    const int flag = CVode(cvode, end, y, &t, CV_NORMAL);
-    *seconds = now() - begin;
+    const Wanted wanted = {count, times, states};
+    const Report report = {seconds, counts, message};
+#define STEP(until, mode) CVode(cvode, until, y, &t, mode)
+    DRIVE(end, wanted, report, y, STATES, CV_NORMAL, CV_ONE_STEP, STEP)
+#undef STEP
 
-    memcpy(out, N_VGetArrayPointer(y), STATES * sizeof(double));
     CVodeGetNumSteps(cvode, counts + STEPS);
     CVodeGetNumRhsEvals(cvode, counts + RESIDUALS);
-    counts[JACOBIANS] = 0;
     if (!adams) CVodeGetNumJacEvals(cvode, counts + JACOBIANS);
     CVodeGetNumErrTestFails(cvode, counts + ERROR_FAILURES);
     CVodeGetNumNonlinSolvConvFails(cvode, counts + NEWTON_FAILURES);

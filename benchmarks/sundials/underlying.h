@@ -1,4 +1,4 @@
-/* The underlying ODE q′ = v, v′ = a(t, q, v) and the projection onto its constraints, for CVODE and ARKODE.
+/* The underlying ODE q′ = v, v′ = a(t, q, v) and the projection onto its constraints or invariants, for CVODE and ARKODE.
 
    The projection is Newton's method in the metric of M: dq = −M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹ g, then dv likewise from w + D dq.  It converges quadratically,
    so that a correction within the tolerance is the last one needed.  An error estimate is projected onto the tangent space with the same factors. */
@@ -6,8 +6,8 @@
 #pragma once
 
 #include "common.h"
+#include "problem.h"
 
-#define STATES (2 * COORDINATES)
 #define PROJECTION_ITERATIONS 10
 
 typedef struct {

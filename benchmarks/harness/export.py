@@ -1,0 +1,167 @@
+"""A problem as files that peers can read without this package: ``problem.c``, written by CasADi from the system's own expressions, ``flat.c`` with plain arguments for calls
+from Python, and ``problem.json`` with numbers.
+
+Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has some, and μ in the last form only::
+
+    index 1   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   C v′ + γ = 0,      k(t, q, u) = 0
+    index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
+    GGL       q′ − v + Gᵀ μ = 0,   M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0,   g(t, q) = 0
+
+The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, but without pivoting or any other rescue.
+First-order states are velocities without a position.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from scipy.sparse import bmat, csc_array
+from scipy.sparse.linalg import spsolve
+
+import holonome as hn
+from harness.problems import Problem
+from holonome.initial import consistent_state
+from holonome.model import Model
+
+FORMS = ("index1", "index2", "ggl")
+LARGEST = 10
+"""Bars of the longest chain whose equations are written out: for 100 bars gcc -O3 takes more than a minute, for 1000 hours."""
+
+
+def export(problem: Problem, folder: Path) -> None:
+    """Write problem.c, flat.c, derivative.casadi and problem.json into the folder; nothing is written if they are there."""
+    if (folder / "problem.json").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    system, model = problem.system, problem.system.model
+    real = model.n - model.states
+    q, v, a, lam, u = _start(problem)
+    data = {"name": problem.name, "title": problem.title, "motion": problem.motion, "end": problem.end, "links": problem.links, "real": real, "n": model.n, "rows": model.rows,
+            "states": real + model.n, "observed": [*range(real), *range(real, 2 * real)], "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
+            "y0": [*q[:real], *v], "yp0": [*v[:real], *a], "lam0": [*lam], "forms": {}, "explicit": False, "invariants": system.invariant_count}
+    if problem.links <= LARGEST:
+        numbers = np.concatenate([system.parameters.flat, _invariants(model, system.parameters.flat, q, v)])
+        functions, casadi_functions = [], {}
+        for form in FORMS if model.rows else ():
+            Y, dY, F = _residual(model, form)
+            cj = ca.SX.sym("cj")
+            functions += [_function(model, numbers, f"{form}_residual", [model.t, Y, dY], F),
+                          _function(model, numbers, f"{form}_matrix", [model.t, Y, dY, cj], ca.jacobian(F, Y) + cj * ca.jacobian(F, dY))]
+            extra = np.zeros(model.position_rows if form == "ggl" else 0)
+            data["forms"][form] = {"Y0": [*q[:real], *v, *u, *lam, *extra], "dY0": [*v[:real], *a, *np.zeros(u.size + lam.size), *extra],
+                                   "kinds": [0] * real + [1] * model.n + [2] * (u.size + lam.size + extra.size)}
+        if not model.u.numel() and not model.lam.numel():
+            data["explicit"] = True
+            derivative, projection = _underlying(model)
+            casadi_functions["derivative"] = _function(model, numbers, "derivative", [model.t, model.y], derivative)
+            functions += [casadi_functions["derivative"], _function(model, numbers, "derivative_jacobian", [model.t, model.y], ca.jacobian(derivative, model.y)),
+                          _function(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:])]
+            casadi_functions["derivative"].save(str(folder / "derivative.casadi"))
+        generator = ca.CodeGenerator("problem.c", {"with_header": True})
+        for function in functions:
+            generator.add(function)
+        generator.generate(f"{folder}/")
+        shims = [f"int flat_{function.name()}(double t, const double *a, const double *b, double c, double *out) "
+                 f"{{ const double *in[] = {{&t, a, b, &c}}; return {function.name()}(in, &out, 0, 0, 0); }}" for function in functions if function.n_out() == 1]
+        (folder / "flat.c").write_text("\n".join(['#include "problem.h"', *shims, ""]))
+    (folder / "problem.json").write_text(json.dumps(data))
+
+
+def constraints(problem: Problem) -> ca.Function:
+    """(t, q, v) ↦ g, w, I − I₀."""
+    model, p = problem.system.model, problem.system.parameters.flat
+    numbers = np.concatenate([p, _invariants(model, p, problem.q0, problem.v0)])
+    return _function(model, numbers, "constraints", [model.t, model.q, model.v], model.g, model.w, model.I - model.I_start if model.I.numel() else model.I)
+
+
+def measurable(problem: Problem) -> bool:
+    """Whether the constraints are functions of t, q and v alone."""
+    return not problem.system.model.u.numel()
+
+
+def _start(problem: Problem):
+    """Consistent q, v, a, λ and unknowns, the coordinates of first-order states included."""
+    system = problem.system
+    if system.n > 100:
+        return *_sparse_start(problem), np.zeros(0)
+    start = consistent_state(system, problem.q0, problem.v0)
+    unknowns = hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0] if system.unknowns else np.zeros(0)
+    return start.q, start.v, start.a, start.lam, unknowns
+
+
+def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:
+    """a and λ at rest for a large system, where ranks are not examined."""
+    model = problem.system.model
+    M, f, C = (ca.Function("e", [model.t, model.q, model.v, model.p], [e])(0, problem.q0, problem.v0, problem.system.parameters.flat) for e in (model.M, model.f, model.C))
+    M, C = csc_array(M.sparse()), csc_array(C.sparse())
+    solution = spsolve(bmat([[M, C.T], [C, None]], format="csc"), np.concatenate([np.asarray(f).ravel(), np.zeros(model.rows)]))
+    return problem.q0, problem.v0, *np.split(solution, [model.n])
+
+
+def _invariants(model: Model, parameters: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    if not model.I.numel():
+        return np.zeros(0)
+    symbols = model.p[: parameters.size]
+    return np.asarray(ca.Function("I", [model.t, model.q, model.v, symbols], [model.I])(0, q, v, parameters)).ravel()
+
+
+def _function(model: Model, numbers: np.ndarray, name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
+    """With numbers for the parameters and full columns, as SUNDIALS stores its dense matrices."""
+    count = numbers.size - model.I.numel()
+    symbols = ca.vertcat(model.p[:count], model.I_start if model.I.numel() else ca.SX(0, 1))
+    dense = ca.substitute([ca.densify(output) for output in outputs], [symbols], [ca.DM(numbers)])
+    return ca.Function(name, inputs, dense, {"cse": True})
+
+
+def _residual(model: Model, form: str) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Y, Y′ and F."""
+    real = model.n - model.states
+    lam, mu = ca.SX.sym("lam", model.rows), ca.SX.sym("mu", model.position_rows if form == "ggl" else 0)
+    q = model.q[:real]
+    Y = ca.vertcat(q, model.v, model.u, lam, mu)
+    dY = ca.SX.sym("dY", Y.numel())
+    dq, dv = dY[:real], dY[real: real + model.n]
+    kinematics = dq - model.v[:real] + (model.G[:, :real].T @ mu if form == "ggl" else 0)
+    f = ca.substitute(model.f, model.lam, lam) if model.lam.numel() else model.f
+    dynamics = model.M @ dv + model.C.T @ lam - f
+    rows = model.C @ dv + model.gamma if form == "index1" else model.w
+    return Y, dY, ca.vertcat(kinematics, dynamics, rows, model.k, model.g if form == "ggl" else ca.SX(0, 1))
+
+
+def _underlying(model: Model):
+    """The right side, and the projection: an error vector e, the correction of y, and the part of e that is tangential."""
+    e_q, e_v = ca.SX.sym("e_q", model.n), ca.SX.sym("e_v", model.n)
+    e = ca.vertcat(e_q, e_v)
+    mass = ca.ldl(model.M)
+    if not model.rows:
+        derivative = ca.vertcat(model.v, ca.ldl_solve(model.f, *mass))
+        if not model.I.numel():
+            return derivative, (e, ca.SX.zeros(2 * model.n), e)
+        J = model.I_y
+        onto = J.T @ ca.solve(J @ J.T, ca.SX.eye(J.shape[0]))
+        return derivative, (e, -onto @ (model.I - model.I_start), e - onto @ (J @ e))
+
+    def range_space(C: ca.SX):
+        MiCt = ca.ldl_solve(C.T, *mass)
+        S = ca.sparsify(C @ MiCt)
+        return MiCt, ca.ldl((S + S.T) / 2)
+
+    MiCt, factors = range_space(model.C)
+    MiGt, factors_position = (MiCt, factors) if model.position_rows == model.rows else range_space(model.G)
+
+    def onto(r: ca.SX) -> ca.SX:
+        return -MiCt @ ca.ldl_solve(r, *factors)
+
+    def onto_position(r: ca.SX) -> ca.SX:
+        return -MiGt @ ca.ldl_solve(r, *factors_position)
+
+    Mif = ca.ldl_solve(model.f, *mass)
+    derivative = ca.vertcat(model.v, Mif - MiCt @ ca.ldl_solve(model.C @ Mif + model.gamma, *factors))
+    tangent_q = e_q + onto_position(model.G @ e_q)
+    tangent_v = e_v + onto(model.C @ e_v + model.D @ tangent_q)
+    dq = onto_position(model.g)
+    dv = onto(model.w + model.D @ dq)
+    return derivative, (e, ca.vertcat(dq, dv), ca.vertcat(tangent_q, tangent_v))

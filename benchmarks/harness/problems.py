@@ -1,0 +1,93 @@
+"""The problems: a system of holonome, a start, an end, and the exact state there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+import holonome as hn
+import smooth_motion
+
+ALL, SMOOTH = "all", "smooth"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What every code is asked for: the state (q, v) at the end, or, if only the ``smooth`` motion is wanted, where that is then."""
+
+    name: str
+    title: str
+    system: hn.System
+    end: float
+    q0: np.ndarray
+    v0: np.ndarray
+    motion: str = ALL
+    exact: Callable[[float], np.ndarray] | None = None
+    links: int = 0
+
+    @property
+    def state0(self) -> np.ndarray:
+        return np.concatenate([self.q0, self.v0])
+
+    def reference(self) -> np.ndarray:
+        """q and v at the end, q alone for smooth motion: exact, or by our method of order 8 at the tightest tolerance that it takes."""
+        if self.exact is not None:
+            return self.exact(self.end)
+        tolerance = 1e-12 if self.system.unknowns else 1e-14
+        return hn.solve(self.system, (0, self.end), self.q0, self.v0, method="dop853", rtol=tolerance, atol=tolerance).y[:, -1]
+
+    def error(self, state: np.ndarray, reference: np.ndarray) -> float:
+        """Largest |y − y_ref| / (1 + |y_ref|)."""
+        return float(np.max(np.abs(state[: reference.size] - reference) / (1 + np.abs(reference))))
+
+
+def _mechanism(name: str, title: str, end: float | None = None, links: int = 0, **parameters) -> Callable[[], Problem]:
+    def make() -> Problem:
+        mechanism = hn.mechanisms.get(name, **parameters | ({"links": links} if links else {}))
+        exact = None if mechanism.exact is None else (lambda t: np.concatenate(mechanism.exact(t)[:2]))
+        return Problem(name, title, mechanism.system, end or mechanism.t_span[1], mechanism.q0, mechanism.v0, exact=exact, links=links)
+
+    return make
+
+
+def _duplicated() -> Problem:
+    base = hn.mechanisms.pendulum()
+    p = base.system.parameters
+    system = hn.System(np.eye(2), [0.0, -p["gravity"] if "gravity" in p else -9.81], lambda q: np.array([(q @ q - 1) / 2, (q @ q - 1) / 2]), names=["x", "y"], name="duplicated")
+    return Problem("duplicated", "Pendulum, its constraint stated twice", system, 10.0, base.q0, base.v0, exact=lambda t: np.concatenate(base.exact(t)[:2]))
+
+
+def _slow(make: Callable[[float], smooth_motion.Problem], title: str, eps: float) -> Callable[[], Problem]:
+    def build() -> Problem:
+        slow = make(eps)
+        return Problem(make.__name__, title, slow.system, slow.t_end, slow.q0, slow.v0, SMOOTH, exact=lambda t: slow.slow(np.array([t]))[:, 0])
+
+    return build
+
+
+_MAKERS: dict[str, Callable[[], Problem]] = {
+    "pendulum": _mechanism("pendulum", "Pendulum, 10 s"),
+    "slider_crank": _mechanism("slider_crank_unequal", "Slider-crank, n = 6, m = 5, 10 s"),
+    "andrews": _mechanism("andrews", "Andrews' squeezing mechanism, 0.03 s"),
+    "four_bar": _mechanism("four_bar", "Four-bar linkage, 10 s"),
+    "bushing": _mechanism("two_body_bushing", "Two bodies with a bushing, 1 s"),
+    "wheelset": _mechanism("wheelset", "Wheel set, 1 s", end=1.0),
+    "kepler": _mechanism("kepler", "Kepler's problem with two invariants, 5 revolutions"),
+    "singular": _mechanism("slider_crank", "Slider-crank with equal bars, through singular positions, 10 s", end=10.0),
+    "duplicated": _duplicated,
+    **{f"spring_{eps:g}": _slow(smooth_motion.spring, f"Stiff spring, ε = {eps:g}, smooth motion", eps) for eps in (1e-4, 1e-6, 1e-8)},
+    **{f"driven_{eps:g}": _slow(smooth_motion.driven, f"Driven point on a circle, ε = {eps:g}, smooth motion", eps) for eps in (1e-4, 1e-8)},
+    "chain_10": _mechanism("chain", "Chain of 10 bars, 1 s", links=10),
+    "chain_100": _mechanism("chain", "Chain of 100 bars, 0.2 s", end=0.2, links=100),
+    "chain_1000": _mechanism("chain", "Chain of 1000 bars, 0.05 s", end=0.05, links=1000),
+}
+NAMES = list(_MAKERS)
+
+
+@cache
+def get(name: str) -> Problem:
+    """One of `NAMES`."""
+    return _MAKERS[name]()
