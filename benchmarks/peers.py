@@ -55,8 +55,10 @@ def setup(sundials: Annotated[Path | None, typer.Option(help="Archive with the s
 
 
 @app.command()
-def run(problem: Annotated[list[str] | None, typer.Option(help="Only these problems.")] = None, peer: Annotated[list[str] | None, typer.Option(help="Only these peers.")] = None,
-        quick: Annotated[bool, typer.Option(help="Everything once, to see that it works.")] = False, first: Annotated[bool, typer.Option(help="Also the times to the first result.")] = True,
+def run(problem: Annotated[list[str] | None, typer.Option(help="Only these problems.")] = None,
+        peer: Annotated[list[str] | None, typer.Option(help="Only these peers.")] = None,
+        quick: Annotated[bool, typer.Option(help="Everything once, to see that it works.")] = False,
+        first: Annotated[bool, typer.Option(help="Also the times to the first result.")] = True,
         out: Annotated[Path, typer.Option(help="Where the results go.")] = RESULTS) -> None:
     """Measure holonome and its peers in turns."""
     from harness import measure, problems

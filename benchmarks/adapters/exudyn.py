@@ -1,7 +1,8 @@
 """Exudyn with its own bodies, joints, springs and loads; constant steps, whose number is the level.
 
-Generalised-α on index 3 (spectral radius 0.9, its default), the trapezoidal rule on index 2, and on index 3 (generalised-α with spectral radius 1); generalised-α on index 2 it refuses. For smooth motion
-the spectral radius is 0, which damps most, and Newmark's method on index 2 has γ = 1, β = 0.5625. Modified Newton, dense matrices up to LARGEST_DENSE bodies and sparse ones beyond, no files: its fastest settings. Its joints may scale their equations otherwise than ours; the motion is the same.
+Generalised-α on index 3 (spectral radius 0.9, its default), the trapezoidal rule on index 2, and on index 3 (generalised-α with spectral radius 1); generalised-α on index 2 it
+refuses. For smooth motion the spectral radius is 0, which damps most, and Newmark's method on index 2 has γ = 1, β = 0.5625. Modified Newton, dense matrices up to LARGEST_DENSE
+bodies and sparse ones beyond, no files: its fastest settings. Its joints may scale their equations otherwise than ours; the motion is the same.
 The time is that of SolveDynamic, which starts from the initial values each time; assembly is free.
 """
 
@@ -175,10 +176,12 @@ def _same(state: np.ndarray) -> np.ndarray:
 
 
 BUILD: dict[str, tuple[Callable[[Problem, Builder], None], Callable[[np.ndarray], np.ndarray]]] = {
-    "pendulum": (_pendulum, _same), "duplicated": (_duplicated, _same), "spring": (_spring, _same), "slider_crank_unequal": (_slider_crank, _same), "slider_crank": (_slider_crank, _same),
-    "four_bar": (_four_bar, _same), "chain": (_chain, _same), "two_body_bushing": (_bushing, _bushing_state), "andrews": (_andrews, _andrews_state),
+    "pendulum": (_pendulum, _same), "duplicated": (_duplicated, _same), "spring": (_spring, _same), "slider_crank_unequal": (_slider_crank, _same),
+    "slider_crank": (_slider_crank, _same), "four_bar": (_four_bar, _same), "chain": (_chain, _same), "two_body_bushing": (_bushing, _bushing_state),
+    "andrews": (_andrews, _andrews_state),
 }
-REASONS = {"wheelset": "no contact of profiled wheels with rails and creep forces", "kepler": "no central force but as a user function in Python", "driven": "no spring to a point that moves in time but as a user function in Python"}
+REASONS = {"wheelset": "no contact of profiled wheels with rails and creep forces", "kepler": "no central force but as a user function in Python",
+           "driven": "no spring to a point that moves in time but as a user function in Python"}
 
 
 def codes(problem: Problem) -> dict[str, Code]:

@@ -1,7 +1,8 @@
 """scikit-sundae: IDA from Python, on the forms of index 2 and GGL, with dense LU and the exact matrix.
 
-Residual and matrix are C code of CasADi, compiled by gcc and wrapped by Numba. Settings as for IDA in C ("tuned"): algebraic unknowns are marked, which also takes them out of the error test, and have the
-absolute tolerance 1e6, which keeps them out of the Newton test; for smooth motion so have the velocities, and the order is 2 at most. Its Newton bound cannot be chosen.
+Residual and matrix are C code of CasADi, compiled by gcc and wrapped by Numba. Settings as for IDA in C ("tuned"): algebraic unknowns are marked, which also takes them out of the
+error test, and have the absolute tolerance 1e6, which keeps them out of the Newton test; for smooth motion so have the velocities, and the order is 2 at most. Its Newton bound
+cannot be chosen.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ def codes(problem: Problem) -> dict[str, Code]:
 
         def run(tolerance: float, times: np.ndarray):
             atol = np.array([tolerance, UNTESTED if smooth else tolerance, UNTESTED])[data.kinds]
-            solver = sksundae.ida.IDA(resfn, jacfn=jacfn, rtol=tolerance, atol=atol, algebraic_idx=np.flatnonzero(data.kinds == 2), max_num_steps=1_000_000, max_order=2 if smooth else 5)
+            algebraic, order = np.flatnonzero(data.kinds == 2), 2 if smooth else 5
+            solver = sksundae.ida.IDA(resfn, jacfn=jacfn, rtol=tolerance, atol=atol, algebraic_idx=algebraic, max_num_steps=1_000_000, max_order=order)
             return solver.solve(times, data.Y0, data.dY0)
 
         def solve(tolerance: float) -> Outcome:
             solution, seconds = timed(lambda: run(tolerance, np.array([0.0, problem.end])))
-            return Outcome(solution.y[-1, : problem.states] if solution.success else None, seconds, solution.t.size - 1, solution.nfev, "" if solution.success else str(solution.message))
+            state = solution.y[-1, : problem.states] if solution.success else None
+            return Outcome(state, seconds, solution.t.size - 1, solution.nfev, "" if solution.success else str(solution.message))
 
         def states(tolerance: float, times: np.ndarray | None) -> np.ndarray:
             found = run(tolerance, np.array([0.0, problem.end]) if times is None else np.concatenate([[0.0], times]))

@@ -37,7 +37,8 @@ def codes(problem: Problem) -> dict[str, Code]:
 
         def solve(tolerance: float) -> Outcome:
             solution, seconds = timed(lambda: run(tolerance))
-            return Outcome(solution.y[: problem.states, -1] if solution.success else None, seconds, solution.t.size - 1, solution.nfev, "" if solution.success else solution.message)
+            state = solution.y[: problem.states, -1] if solution.success else None
+            return Outcome(state, seconds, solution.t.size - 1, solution.nfev, "" if solution.success else solution.message)
 
         def states(tolerance: float, times: np.ndarray | None) -> np.ndarray:
             return run(tolerance, t_eval=times).y[: problem.states].T

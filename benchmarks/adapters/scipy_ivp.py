@@ -1,6 +1,6 @@
 """SciPy's solve_ivp on the underlying ODE: DOP853, and Radau with the exact Jacobian.
 
-The accelerations are C code of CasADi, compiled by gcc and wrapped by Numba; in NumPy they would take ten to fifty times as long. Nothing holds the constraints, so the solution drifts.
+The accelerations are C code of CasADi, compiled by gcc and wrapped by Numba, which is faster than anything written in NumPy. Nothing holds the constraints, so the solution drifts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from scipy.integrate import solve_ivp
 
-from harness.protocol import CannotState, Code, Functions, Outcome, Problem, timed
+from harness.protocol import Code, Functions, Outcome, Problem, require_accelerations, timed
 
 
 def version() -> str:
@@ -17,8 +17,7 @@ def version() -> str:
 
 
 def codes(problem: Problem) -> dict[str, Code]:
-    if not problem.explicit:
-        raise CannotState("needs accelerations as a function of the state" + (" (not written out for long chains)" if problem.links else ", but forces depend on λ and on unknowns"))
+    require_accelerations(problem)
     functions = Functions(problem)
 
     def code(method: str, **options) -> Code:

@@ -7,10 +7,10 @@ Settings, and why
 -----------------
 Dense LU with the exact matrix ∂F/∂Y + cj ∂F/∂Y′; there are 4 to 50 unknowns. The chains have a banded matrix, with the unknowns ordered bar by bar.
 IDA: algebraic unknowns are marked (IDASetId) and out of the error test (IDASetSuppressAlg); with them in it IDA takes 10⁵ to 10⁶ steps or stops.
-IDA, tuned: absolute tolerance 1e6 for the algebraic unknowns, because IDASetSuppressAlg leaves them in the Newton test, and the Newton bound 0.01 instead of 0.33; without them GGL fails
-at tight tolerances, and with 0.33 it takes up to twice as many steps.
+IDA, tuned: absolute tolerance 1e6 for the algebraic unknowns, because IDASetSuppressAlg leaves them in the Newton test, and the Newton bound 0.01 instead of 0.33; plain GGL
+fails at tight tolerances, and with 0.33 it takes up to twice as many steps.
 IDA, smooth: for smooth motion also the velocities have the tolerance 1e6, and the order is 2 at most; otherwise the error test sees the oscillation and nothing is damped.
-CVODE BDF: CVodeSetProjFn after each step, error estimate projected; Newton bound 0.1 (its own), tuned 0.01. Projection is Newton's method in the metric of M, usually one iteration.
+CVODE BDF: CVodeSetProjFn after each step, error estimate projected; Newton bound 0.1 (its own), tuned 0.01. Projection is Newton's method in the metric of M, mostly one iteration.
 CVODE Adams: fixed-point iteration; CVODE projects with BDF only, so this drifts.
 ARKODE: Dormand & Prince's formula (order 5) and Fehlberg's (order 8), projected by ERKStepSetPostprocessStepFn.
 """
@@ -67,7 +67,8 @@ def codes(problem: Problem) -> dict[str, Code]:
 
 def _library(problem: Problem, name: str, drivers: list[str | None], *, generated: bool = True) -> ct.CDLL:
     sources = [SOURCES / driver for driver in drivers if driver] + ([problem.folder / "problem.c"] if generated else [])
-    return problem.compiled(name, sources, f"-DSTATES={problem.states}", f"-I{FOLDER}/include", f"-L{FOLDER}/lib", f"-Wl,-rpath,{FOLDER}/lib", *[f"-lsundials_{part}" for part in _PARTS])
+    libraries = [f"-L{FOLDER}/lib", f"-Wl,-rpath,{FOLDER}/lib", *[f"-lsundials_{part}" for part in _PARTS]]
+    return problem.compiled(name, sources, f"-DSTATES={problem.states}", f"-I{FOLDER}/include", *libraries)
 
 
 def _implicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
@@ -83,8 +84,9 @@ def _implicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
         return _code(problem, run)
 
     if problem.motion == "smooth":
-        return {f"IDA {name}, smooth": code(form, atol_velocity=UNTESTED, atol_algebraic=UNTESTED, newton_tolerance=NEWTON, max_order=2) for form, name in FORMS.items() if form != "index1"} | {
-            "IDA GGL, tuned": code("ggl", atol_algebraic=UNTESTED, newton_tolerance=NEWTON)}
+        smooth = {"atol_velocity": UNTESTED, "atol_algebraic": UNTESTED, "newton_tolerance": NEWTON, "max_order": 2}
+        tuned = code("ggl", atol_algebraic=UNTESTED, newton_tolerance=NEWTON)
+        return {f"IDA {FORMS[form]}, smooth": code(form, **smooth) for form in ("index2", "ggl")} | {"IDA GGL, tuned": tuned}
     return {f"IDA {name}": code(form) for form, name in FORMS.items()} | {
         f"IDA {name}, tuned": code(form, atol_algebraic=UNTESTED, newton_tolerance=NEWTON) for form, name in FORMS.items()}
 
@@ -128,7 +130,8 @@ def _chain(problem: Problem, form: str) -> Code:
     kinds = np.tile(np.array([2] * (2 + extra) + [0] * 3 + [1] * 3, np.int32), links)
 
     def run(tolerance: float, times, points: int):
-        arguments = (links, form == "ggl", problem.p.length, problem.p.m, problem.p.gravity, problem.end, _settings(tolerance, atol_algebraic=UNTESTED, newton_tolerance=NEWTON), kinds, Y0, dY0)
+        settings = _settings(tolerance, atol_algebraic=UNTESTED, newton_tolerance=NEWTON)
+        arguments = (links, form == "ggl", problem.p.length, problem.p.m, problem.p.gravity, problem.end, settings, kinds, Y0, dY0)
         states, *rest = _run(library.run_chain, arguments, times, points, links * block)
         bars = states.reshape(-1, links, block)
         return np.hstack([bars[:, :, 2 + extra: 5 + extra].reshape(-1, n), bars[:, :, 5 + extra:].reshape(-1, n)]), *rest

@@ -40,7 +40,8 @@ def export(problem: Problem, folder: Path) -> None:
     real = model.n - model.states
     q, v, a, lam, u = _start(problem)
     data = {"name": problem.name, "title": problem.title, "motion": problem.motion, "end": problem.end, "links": problem.links, "real": real, "n": model.n, "rows": model.rows,
-            "states": real + model.n, "observed": [*range(real), *range(real, 2 * real)], "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
+            "states": real + model.n, "observed": [*range(real), *range(real, 2 * real)],
+            "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
             "y0": [*q[:real], *v], "yp0": [*v[:real], *a], "lam0": [*lam], "forms": {}, "explicit": False, "invariants": system.invariant_count}
     if problem.links <= LARGEST:
         numbers = np.concatenate([system.parameters.flat, _invariants(model, system.parameters.flat, q, v)])
@@ -93,7 +94,7 @@ def _start(problem: Problem):
 
 
 def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:
-    """a and λ at rest for a large system, where ranks are not examined."""
+    """Accelerations and multipliers at rest for a large system, where ranks are not examined."""
     model = problem.system.model
     M, f, C = (ca.Function("e", [model.t, model.q, model.v, model.p], [e])(0, problem.q0, problem.v0, problem.system.parameters.flat) for e in (model.M, model.f, model.C))
     M, C = csc_array(M.sparse()), csc_array(C.sparse())

@@ -1,7 +1,7 @@
 """Run all codes on a problem in turns, and write down what came out.
 
-Each adapter is a process of its own; they answer one at a time, so that the codes of all peers are interleaved and none disturbs another. A code gets finer levels until a run takes longer than a
-limit or its error has reached rounding level. A process that does not answer in time is killed and started anew, and the code goes no further.
+Each adapter is a process of its own; they answer one at a time, so that the codes of all peers are interleaved and none disturbs another. A code gets finer levels until a run
+takes longer than a limit or its error is small enough. A process that does not answer in time is killed and started anew, and the code goes no further.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from harness.export import constraints, export, measurable
 HERE = Path(__file__).parents[1]
 ENVIRONMENT = HERE / ".peers"
 RESULTS = HERE / "results" / "peers.csv"
-PEERS = {"holonome": "holonome", "sundials": "sundials", "sundials -O3": "sundials", "scikit-sundae": "scikit_sundae", "scipy_dae": "scipy_dae", "scipy": "scipy_ivp", "diffrax": "diffrax", "exudyn": "exudyn",
-         "mujoco": "mujoco"}
-"""Names of the peers, and their adapters. The second SUNDIALS is a build with optimisation in .peers/sundials, which `setup` makes if it gets the sources; Debian's has none."""
-COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between", "Gv_between", "message",
-           "version", "date", "machine", "python"]
-FINE_ENOUGH = 1e-11
+PEERS = {"holonome": "holonome", "sundials": "sundials", "sundials -O3": "sundials", "scikit-sundae": "scikit_sundae", "scipy_dae": "scipy_dae", "scipy": "scipy_ivp",
+         "diffrax": "diffrax", "exudyn": "exudyn", "mujoco": "mujoco"}
+"""Names of the peers, and their adapters. The second SUNDIALS is a build with optimisation in .peers/sundials, which `setup` makes of the sources; Debian's has none."""
+COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between", "Gv_between",
+           "message", "version", "date", "machine", "python"]
+FINE_ENOUGH = 1e-10
+SHORT, WARM = 5e-3, 3
+"""Runs shorter than this many seconds are timed after so many that are not."""
 BETWEEN = 499
 
 
@@ -42,15 +44,15 @@ BETWEEN = 499
 class Limits:
     """How long things may take, in seconds: all repetitions at one level, one run before finer levels are left out, and one answer."""
 
-    level: float = 0.12
-    run: float = 1.5
+    level: float = 0.1
+    run: float = 1.0
     answer: float = 6.0
-    first: float = 90.0
+    first: float = 40.0
     repeats: int = 15
     coarser: int = 1
 
 
-QUICK = Limits(level=0.0, run=0.15, answer=3.0, repeats=1, coarser=2)
+QUICK = Limits(level=0.005, run=0.15, answer=3.0, repeats=1, coarser=2)
 
 
 class NoAnswer(Exception):
@@ -61,18 +63,19 @@ class Server:
     """One adapter in its process."""
 
     def __init__(self, peer: str, environment: dict[str, str] | None = None) -> None:
-        self.peer, self._extra, self._folder = peer, environment or {}, None
+        self.peer, self._extra, self._folder, self.starts = peer, environment or {}, None, 0
         self._start()
 
     def _start(self) -> None:
+        self.starts += 1
         ours = self.peer == "holonome"
         python = Path(sys.executable) if ours else ENVIRONMENT / "bin" / "python"
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         path = os.pathsep.join([str(HERE), *([os.environ["PYTHONPATH"]] if ours and "PYTHONPATH" in os.environ else [])])
         more = {"SUNDIALS_DIR": str(ENVIRONMENT / "sundials")} if self.peer == "sundials -O3" else {}
-        self._log = tempfile.TemporaryFile()
-        self._process = subprocess.Popen([str(python), "-m", "harness.server", PEERS[self.peer]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=HERE,
-                                         env={key: value for key, value in os.environ.items() if key != "SUNDIALS_DIR"} | threads | {"PYTHONPATH": path} | more | self._extra)
+        environment = {key: value for key, value in os.environ.items() if key != "SUNDIALS_DIR"} | threads | {"PYTHONPATH": path} | more | self._extra
+        self._process = subprocess.Popen([str(python), "-m", "harness.server", PEERS[self.peer]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HERE,
+                                         env=environment)
         self._rest = b""
         hello = self._read(120.0)
         self.absent, self.version = hello.get("absent", ""), hello.get("version", "")
@@ -120,13 +123,14 @@ class Runner:
     kernel: float
     interpolates: bool
     ended: bool = False
-    started: bool = False
+    known_to: int = 0
     rows: list[dict] = field(default_factory=list)
 
-    def solve(self, level: float, limits: Limits) -> dict:
-        patience, self.started = (limits.answer if self.started else limits.first), True
+    def solve(self, level: float, limits: Limits, warm: int = 0) -> dict:
+        """One run; the first one of a process may have to compile and gets more time."""
+        patience, self.known_to = (limits.answer if self.known_to == self.server.starts else limits.first), self.server.starts
         try:
-            return self.server.ask(patience, do="solve", code=self.name, level=level)
+            return self.server.ask(patience, do="solve", code=self.name, level=level, warm=warm)
         except NoAnswer as error:
             return {"y": None, "seconds": np.nan, "steps": 0, "evaluations": 0, "message": str(error), "silent": True}
 
@@ -183,12 +187,12 @@ def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], r
     times: dict[int, list[float]] = {id(runner): [] for runner in active}
     wanted = {}
     for runner in active:
-        seconds = first[id(runner)]["seconds"] if "seconds" in first[id(runner)] else np.nan
+        seconds = first[id(runner)].get("seconds", np.nan)
         wanted[id(runner)] = 0 if not np.isfinite(seconds) or first[id(runner)]["y"] is None else int(np.clip(limits.level / max(seconds, 1e-9), 0, limits.repeats))
     for turn in range(limits.repeats):
         for runner in active:
             if turn < wanted[id(runner)]:
-                again = runner.solve(runner.levels[k], limits)
+                again = runner.solve(runner.levels[k], limits, WARM if first[id(runner)]["seconds"] < SHORT else 0)
                 times[id(runner)].append(again.get("seconds", np.nan))
     for runner in active:
         answer = first[id(runner)]
@@ -196,11 +200,11 @@ def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], r
             answer = {"y": None, "seconds": np.nan, "steps": 0, "evaluations": 0, "message": answer["failed"]}
         seconds = [s for s in times[id(runner)] if np.isfinite(s)] or [answer["seconds"]]
         error = np.nan if answer["y"] is None else problem.error(np.array(answer["y"])[observed], reference)
-        row = {"kind": "run", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": runner.levels[k], "error": error, "runs": len(seconds), "steps": answer["steps"],
-               "evaluations": answer["evaluations"], "kernel_ns": 1e9 * runner.kernel, "message": answer["message"]}
+        row = {"kind": "run", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": runner.levels[k], "error": error, "runs": len(seconds)}
+        row |= {"steps": answer["steps"], "evaluations": answer["evaluations"], "kernel_ns": 1e9 * runner.kernel, "message": answer["message"]}
         row |= dict(zip(("low_us", "median_us", "high_us"), 1e6 * np.percentile(seconds, [25, 50, 75]), strict=True))
         runner.rows.append(row)
-        runner.ended = bool(answer.get("silent")) or (np.isfinite(answer["seconds"]) and answer["seconds"] > limits.run) or error < FINE_ENOUGH or _hopeless(runner.rows)
+        runner.ended = bool(answer.get("silent")) or answer["seconds"] > limits.run or error < FINE_ENOUGH or _hopeless(runner.rows)
         yield row
 
 
@@ -215,8 +219,8 @@ def _drift(problem: problems.Problem, name: str, runner: Runner, observed: np.nd
     if not good or not measurable(problem) or problem.links > 100:
         return
     nearest = min(good, key=lambda row: abs(np.log(max(row["error"], 1e-16) / 1e-6)))
-    evaluate, row = constraints(problem), {"kind": "drift", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": nearest["level"], "error": nearest["error"]}
-    n = problem.q0.size
+    row = {"kind": "drift", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": nearest["level"], "error": nearest["error"]}
+    evaluate, n = constraints(problem), problem.q0.size
     for times, columns in ((None, ("g", "Gv", "I")), (np.linspace(0, problem.end, BETWEEN + 2)[1:-1], ("g_between", "Gv_between"))):
         if times is not None and not runner.interpolates:
             continue
@@ -233,7 +237,7 @@ def _drift(problem: problems.Problem, name: str, runner: Runner, observed: np.nd
 
 
 def first_results(peers: Iterable[str], name: str = "slider_crank", tolerance: float = 1e-6, say=print) -> Iterator[dict]:
-    """Seconds from the start of a process to its first result: on a fresh machine, for a new model, and for a known one. Where compilation by gcc or Numba is needed it is part of it."""
+    """Seconds from the start of a process to its first result: on a fresh machine, for a new model, and for a known one; what gcc and Numba compile is part of it."""
     problem = problems.get(name)
     for peer in peers:
         with tempfile.TemporaryDirectory() as scratch:
@@ -254,7 +258,7 @@ def first_results(peers: Iterable[str], name: str = "slider_crank", tolerance: f
                         break
                     code, about = next(iter(codes.items()))
                     level = tolerance if about["levels"][0] < 1 else 1000.0
-                    server.ask(300.0, do="solve", code=code, level=level)
+                    server.ask(300.0, do="solve", code=code, level=level, warm=0)
                     yield {"kind": f"first, {when}", "problem": name, "peer": peer, "code": code, "level": level, "median_us": 1e6 * (time.perf_counter() - begin), "runs": 1}
                 except NoAnswer as error:
                     yield {"kind": f"first, {when}", "problem": name, "peer": peer, "message": str(error)}

@@ -33,7 +33,7 @@ class Problem:
         return np.concatenate([self.q0, self.v0])
 
     def reference(self) -> np.ndarray:
-        """q and v at the end, q alone for smooth motion: exact, or by our method of order 8 at the tightest tolerance that it takes."""
+        """State at the end, positions alone for smooth motion: exact, or by our method of order 8 at the tightest tolerance that it takes."""
         if self.exact is not None:
             return self.exact(self.end)
         tolerance = 1e-12 if self.system.unknowns else 1e-14

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes as ct
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -24,12 +25,21 @@ from types import SimpleNamespace
 import numpy as np
 
 TOLERANCES = tuple(10.0 ** -k for k in np.arange(2.0, 12.1, 0.5))
-STEPS = tuple(int(round(s)) for s in 10.0 ** np.arange(1.5, 6.1, 0.5))
+STEPS = tuple(round(s) for s in 10.0 ** np.arange(1.5, 6.1, 0.5))
 COMPILER = ["gcc", "-O3", "-march=native", "-shared", "-fPIC"]
 
 
 class CannotState(Exception):
     """The peer has no way to state the problem; the message says why."""
+
+
+def require_accelerations(problem: Problem) -> None:
+    """Refuse what is not an explicit ODE."""
+    if not problem.explicit:
+        reason = "not written out for long chains" if problem.links else "but forces depend on λ and on unknowns"
+        raise CannotState(f"needs accelerations as a function of the state, {reason}")
+    if not np.all(np.isfinite(Functions(problem).derivative(0.0, problem.y0))):
+        raise CannotState("the accelerations are not finite: G M⁻¹ Gᵀ is singular")
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,11 @@ def timed(action: Callable):
     begin = time.perf_counter()
     result = action()
     return result, time.perf_counter() - begin
+
+
+def end_with_parent() -> None:
+    """Do not outlive the process that asks, not even in the middle of a run (Linux)."""
+    ct.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def single_thread() -> None:

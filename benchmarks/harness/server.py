@@ -1,8 +1,8 @@
-"""One adapter in a process of its own, asked line by line in JSON: ``python -m harness.server adapter``.
+"""One adapter in a process of its own, ``python -m harness.server adapter``, asked line by line in JSON.
 
-    {"do": "prepare", "folder": …}            the problem; answers with the codes and their levels
-    {"do": "solve", "code": …, "level": …}    one timed run
-    {"do": "states", "code": …, "level": …, "times": […] or null}
+{"do": "prepare", "folder": …}: the problem; answers with the codes and their levels.
+{"do": "solve", "code": …, "level": …, "warm": k}: one timed run, after k that are not, because another process has just filled the processor's caches.
+{"do": "states", "code": …, "level": …, "times": […] or null}: see `Code.states`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.protocol import CannotState, Problem, single_thread
+from harness.protocol import CannotState, Problem, end_with_parent, single_thread
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints
     single_thread()
+    end_with_parent()
     codes: dict = {}
 
     def answer(request: dict) -> dict:
@@ -33,6 +34,8 @@ def main() -> None:
                 return {"codes": {name: {"levels": [float(level) for level in code.levels], "kernel": code.kernel, "interpolates": code.states is not None and code.interpolates}
                                   for name, code in codes.items()}}
             case "solve":
+                for _ in range(request["warm"]):
+                    codes[request["code"]].solve(request["level"])
                 outcome = codes[request["code"]].solve(request["level"])
                 return vars(outcome) | {"y": None if outcome.y is None else np.asarray(outcome.y).tolist()}
             case "states":

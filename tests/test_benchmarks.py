@@ -1,0 +1,91 @@
+"""The logic of the benchmark against peers: reading times off at an error, goals, and a page from a small file, without any peer."""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def report():
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import harness.report as module
+
+        yield module
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+def curve(report, order: float = 5.0):
+    """A method of this order: error = (time / 1 ms)^-order."""
+    times = np.geomspace(100.0, 1e5, 13)
+    return report.Curve((times / 1e3) ** -order, times, 0.9 * times, 1.1 * times)
+
+
+def test_time_at_an_error_follows_the_power_law(report):
+    time, low, high = curve(report).at(1e-5)
+    assert [time, low, high] == pytest.approx([1e4, 0.9e4, 1.1e4], rel=1e-9)
+
+
+def test_an_error_that_no_run_reached_has_no_time(report):
+    found = curve(report)
+    assert found.at(np.min(found.errors) / 2) is None
+    assert report.Curve(*np.zeros((4, 0))).at(1e-3) is None
+
+
+def test_a_single_good_run_counts_as_it_is(report):
+    alone = report.Curve(np.array([1e-9]), np.array([50.0]), np.array([40.0]), np.array([60.0]))
+    assert alone.at(1e-4) == (50.0, 40.0, 60.0)
+
+
+def rows(peer: str, code: str, factor: float, problem: str = "pendulum"):
+    for tolerance in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
+        time = factor * tolerance**-0.2
+        yield {"kind": "run", "problem": problem, "peer": peer, "code": code, "level": tolerance, "error": tolerance, "median_us": time, "low_us": time / 2, "high_us": 2 * time,
+               "steps": 10, "evaluations": 60, "kernel_ns": 20}
+
+
+@pytest.fixture
+def source(report, tmp_path):
+    columns = ["kind", "problem", "peer", "code", "runs", "message", "version", "date", "machine", "python", *report.NUMBERS]
+    found = [*rows("holonome", "auto", 1.0), *rows("sundials", "CVODE BDF, projected", 50.0), *rows("diffrax", "Tsit5", 2.0),
+             {"kind": "run", "problem": "pendulum", "peer": "sundials", "code": "IDA GGL", "level": 0.001, "error": "nan", "median_us": 5, "message": "the corrector failed"},
+             {"kind": "refused", "problem": "pendulum", "peer": "mujoco", "message": "no such joint"}, {"kind": "version", "peer": "holonome", "version": "1"}]
+    file = tmp_path / "peers.csv"
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, columns, restval="")
+        writer.writeheader()
+        writer.writerows(found)
+    return file
+
+
+def test_goals_compare_ratios_with_their_spread(report, source):
+    verdicts = {verdict.what: verdict for verdict in report.goals(report.Results.load(source))}
+    projected = verdicts["pendulum: CVODE with projection, error 1e-04"]
+    assert (projected.ratio, projected.low, projected.high) == pytest.approx((0.02, 0.005, 0.08))
+    assert projected.met == "yes"
+    assert verdicts["pendulum: diffrax Tsit5, which drifts, error 1e-06"].met == "**no**"
+    assert verdicts["andrews: CVODE with projection, error 1e-04"].met == "not measured"
+
+
+def test_page_shows_what_failed_and_what_cannot_be_stated(report, source, tmp_path):
+    report.write(source, tmp_path / "docs" / "benchmarks.md")
+    text = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert "sundials: IDA GGL: the corrector failed" in text
+    assert "mujoco: no such joint" in text
+    assert (tmp_path / "docs" / "images" / "peers_mechanisms.png").stat().st_size > 10_000
+
+
+def test_levels_that_keep_failing_end_a_code():
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from harness.measure import _hopeless
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    assert _hopeless([{"error": np.nan}] * 4)
+    assert not _hopeless([{"error": np.nan}] * 3 + [{"error": 1e-3}])
