@@ -84,7 +84,7 @@ def report(results: Annotated[Path, typer.Option(help="What to draw.")] = RESULT
     """Draw the tables and pictures anew."""
     from harness.report import write
 
-    write(results, page)
+    write(results, page, HERE.parent / "README.md" if page == PAGE else None)
     console.print(f"written: {page}")
 
 

@@ -74,10 +74,17 @@ def test_goals_compare_ratios_with_their_spread(report, source):
 
 
 def test_page_shows_what_failed_and_what_cannot_be_stated(report, source, tmp_path):
-    report.write(source, tmp_path / "docs" / "benchmarks.md")
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+    report.write(source, tmp_path / "docs" / "benchmarks.md", readme)
     text = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert "sundials: IDA GGL: the corrector failed" in text
     assert "mujoco: no such joint" in text
+    quoted = readme.read_text(encoding="utf-8")
+    assert quoted.startswith("before")
+    assert quoted.endswith("after\n")
+    assert "old" not in quoted
+    assert "| default, against CVODE's BDF with projection | 0.02 / 0.02 |" in quoted
     assert (tmp_path / "docs" / "images" / "peers_mechanisms.png").stat().st_size > 10_000
 
 

@@ -32,8 +32,8 @@ RESULTS = HERE / "results" / "peers.csv"
 PEERS = {"holonome": "holonome", "sundials": "sundials", "sundials -O3": "sundials", "scikit-sundae": "scikit_sundae", "scipy_dae": "scipy_dae", "scipy": "scipy_ivp",
          "diffrax": "diffrax", "exudyn": "exudyn", "mujoco": "mujoco"}
 """Names of the peers, and their adapters. The second SUNDIALS is a build with optimisation in .peers/sundials, which `setup` makes of the sources; Debian's has none."""
-COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between", "Gv_between",
-           "message", "version", "date", "machine", "python"]
+COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between",
+           "Gv_between", "message", "version", "date", "machine", "python"]
 FINE_ENOUGH = 1e-10
 SHORT, WARM = 5e-3, 3
 """Runs shorter than this many seconds are timed after so many that are not."""
@@ -74,8 +74,8 @@ class Server:
         path = os.pathsep.join([str(HERE), *([os.environ["PYTHONPATH"]] if ours and "PYTHONPATH" in os.environ else [])])
         more = {"SUNDIALS_DIR": str(ENVIRONMENT / "sundials")} if self.peer == "sundials -O3" else {}
         environment = {key: value for key, value in os.environ.items() if key != "SUNDIALS_DIR"} | threads | {"PYTHONPATH": path} | more | self._extra
-        self._process = subprocess.Popen([str(python), "-m", "harness.server", PEERS[self.peer]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HERE,
-                                         env=environment)
+        command = [str(python), "-m", "harness.server", PEERS[self.peer]]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HERE, env=environment)
         self._rest = b""
         hello = self._read(120.0)
         self.absent, self.version = hello.get("absent", ""), hello.get("version", "")
