@@ -61,7 +61,7 @@ def codes(problem: Problem) -> dict[str, Code]:
                 return np.empty((0, problem.states))  # another compilation, for what the times below show as well: without projection steps are as good as what lies between
             return np.asarray(run(jnp.asarray(tolerance), diffrax.SaveAt(ts=jnp.asarray(times))).ys)
 
-        return Code(solve, states)
+        return Code(solve, states, compiles=60.0)
 
     return {"Tsit5": code(diffrax.Tsit5()), "Dopri8": code(diffrax.Dopri8())}
 

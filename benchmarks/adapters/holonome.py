@@ -41,7 +41,7 @@ def codes(problem: Problem) -> dict[str, Code]:
         def states(tolerance: float, times: np.ndarray | None) -> np.ndarray:
             return run(tolerance, t_eval=times).y.T
 
-        return Code(solve, states, kernel=kernel)
+        return Code(solve, states, kernel=kernel, compiles=120.0)
 
     if problem.motion == "smooth":
         return {"smooth": code(motion="smooth")}

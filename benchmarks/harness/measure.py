@@ -46,8 +46,7 @@ class Limits:
 
     level: float = 0.1
     run: float = 1.0
-    answer: float = 6.0
-    first: float = 40.0
+    answer: float = 5.0
     repeats: int = 15
     coarser: int = 1
 
@@ -122,13 +121,14 @@ class Runner:
     levels: list[float]
     kernel: float
     interpolates: bool
+    compiles: float
     ended: bool = False
     known_to: int = 0
     rows: list[dict] = field(default_factory=list)
 
     def solve(self, level: float, limits: Limits, warm: int = 0) -> dict:
         """One run; the first one of a process may have to compile and gets more time."""
-        patience, self.known_to = (limits.answer if self.known_to == self.server.starts else limits.first), self.server.starts
+        patience, self.known_to = limits.answer + (0 if self.known_to == self.server.starts else self.compiles), self.server.starts
         try:
             return self.server.ask(patience, do="solve", code=self.name, level=level, warm=warm)
         except NoAnswer as error:
@@ -169,7 +169,7 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
         if "codes" not in answer:
             yield {"kind": "refused" if "refused" in answer else "failed", "problem": name, "peer": peer, "message": answer.get("refused") or answer["failed"]}
             continue
-        runners += [Runner(server, code, about["levels"][:: limits.coarser], about["kernel"], about["interpolates"]) for code, about in answer["codes"].items()]
+        runners += [Runner(server, code, about["levels"][:: limits.coarser], about["kernel"], about["interpolates"], about["compiles"]) for code, about in answer["codes"].items()]
     for k in range(max(len(runner.levels) for runner in runners)):
         active = [runner for runner in runners if k < len(runner.levels) and not runner.ended]
         say(f"{name}: level {k + 1}, {len(active)} codes")
@@ -204,7 +204,7 @@ def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], r
         row |= {"steps": answer["steps"], "evaluations": answer["evaluations"], "kernel_ns": 1e9 * runner.kernel, "message": answer["message"]}
         row |= dict(zip(("low_us", "median_us", "high_us"), 1e6 * np.percentile(seconds, [25, 50, 75]), strict=True))
         runner.rows.append(row)
-        runner.ended = bool(answer.get("silent")) or answer["seconds"] > limits.run or error < FINE_ENOUGH or _hopeless(runner.rows)
+        runner.ended = bool(answer.get("silent")) or answer["seconds"] > limits.run or (error < FINE_ENOUGH and problem.motion == problems.ALL) or _hopeless(runner.rows)
         yield row
 
 
@@ -225,7 +225,7 @@ def _drift(problem: problems.Problem, name: str, runner: Runner, observed: np.nd
         if times is not None and not runner.interpolates:
             continue
         try:
-            answer = runner.server.ask(limits.first, do="states", code=runner.name, level=nearest["level"], times=None if times is None else times.tolist())
+            answer = runner.server.ask(limits.answer + runner.compiles, do="states", code=runner.name, level=nearest["level"], times=None if times is None else times.tolist())
         except NoAnswer:
             continue
         if not answer.get("states"):

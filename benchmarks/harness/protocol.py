@@ -61,19 +61,24 @@ class Code:
     ----------
     solve : callable(level) -> Outcome
         The level is a tolerance, or a number of steps for codes with constant steps.
-    states : callable(level, times) -> (points, 2n) array, or None
-        States at the times, by the code's own interpolation; at its own steps if times is None. None: the code has no interpolation.
+    states : callable(level, times) -> (points, 2n) array
+        States at the times, by the code's own interpolation; at its own steps if times is None.
     levels : sequence of floats
         From coarse to fine.
     kernel : float
         Seconds for one evaluation of the model alone; 0 if not known.
+    interpolates : bool
+        Whether there are states between the steps.
+    compiles : float
+        Seconds that the first run in a process may take for compilation.
     """
 
     solve: Callable[[float], Outcome]
-    states: Callable[[float, np.ndarray | None], np.ndarray] | None = None
+    states: Callable[[float, np.ndarray | None], np.ndarray]
     levels: Sequence[float] = TOLERANCES
     kernel: float = 0.0
     interpolates: bool = True
+    compiles: float = 20.0
 
 
 class Problem(SimpleNamespace):

@@ -211,8 +211,7 @@ def problem_table(results: Results, problem: str) -> str:
     for peer, code in results.codes(problem):
         runs, name = results.runs(problem, peer, code), f"**{peer}: {code}**" if peer == "holonome" else f"{peer}: {code}"
         if not runs:
-            messages = {row["message"] for row in results.of("run", problem=problem, peer=peer, code=code)}
-            failed.append(f"{name}: {'; '.join(sorted(messages))}")
+            failed.append(f"{name}: {results.of('run', problem=problem, peer=peer, code=code)[0]['message'].rstrip('.')}")
             continue
         times, typical = [results.curve(problem, peer, code).at(error) for error in ERRORS], nearest(runs)
         drift = next(iter(results.of("drift", problem=problem, peer=peer, code=code)), None)
@@ -336,8 +335,8 @@ Time of a run near error 1e-6 over that of its evaluations of the accelerations 
 SUMMARY = (("default, against CVODE's BDF with projection", "auto", "sundials", "CVODE BDF, projected"), ("default, against ARKODE with projection", "auto", "sundials", "ARKODE"),
            ("BDF on GGL, against IDA on GGL", "ggl", "sundials", "IDA GGL"), ("BDF on index 2, against IDA on index 2", "index2", "sundials", "IDA index 2"),
            ("BDF with projection, against CVODE's BDF with projection", "bdf on the underlying ODE", "sundials", "CVODE BDF, projected"),
-           ("default, against scikit-sundae", "auto", "scikit-sundae", ""), ("default, against scipy_dae", "auto", "scipy_dae", ""), ("default, against SciPy", "auto", "scipy", ""),
-           ("default, against diffrax", "auto", "diffrax", ""), ("default, against Exudyn", "auto", "exudyn", ""))
+           ("default, against scikit-sundae", "auto", "scikit-sundae", ""), ("default, against scipy_dae", "auto", "scipy_dae", ""),
+           ("default, against SciPy", "auto", "scipy", ""), ("default, against diffrax", "auto", "diffrax", ""), ("default, against Exudyn", "auto", "exudyn", ""))
 BEGIN, END = "<!-- peers: written by benchmarks/peers.py report -->", "<!-- end of peers -->"
 
 

@@ -31,7 +31,7 @@ def main() -> None:
                 problem = Problem.load(Path(request["folder"]))
                 codes.clear()
                 codes.update(adapter.codes(problem))
-                return {"codes": {name: {"levels": [float(level) for level in code.levels], "kernel": code.kernel, "interpolates": code.states is not None and code.interpolates}
+                return {"codes": {name: {"levels": [float(level) for level in code.levels], "kernel": code.kernel, "interpolates": code.interpolates, "compiles": code.compiles}
                                   for name, code in codes.items()}}
             case "solve":
                 for _ in range(request["warm"]):
@@ -40,8 +40,8 @@ def main() -> None:
                 return vars(outcome) | {"y": None if outcome.y is None else np.asarray(outcome.y).tolist()}
             case "states":
                 times = request["times"]
-                states = codes[request["code"]].states
-                return {"states": None if states is None else np.asarray(states(request["level"], None if times is None else np.array(times))).tolist()}
+                states = codes[request["code"]].states(request["level"], None if times is None else np.array(times))
+                return {"states": np.asarray(states).tolist()}
         raise ValueError(request["do"])
 
     def send(message: dict) -> None:
