@@ -2,7 +2,8 @@
 
 Generalised-α on index 3 (spectral radius 0.9, its default), the trapezoidal rule on index 2, and on index 3 (generalised-α with spectral radius 1); generalised-α on index 2 it
 refuses. For smooth motion the spectral radius is 0, which damps most, and Newmark's method on index 2 has γ = 1, β = 0.5625. Modified Newton, dense matrices up to LARGEST_DENSE
-bodies and sparse ones beyond, no files: its fastest settings. The duplicated constraint gets its setting for redundant ones, ignoreSingularJacobian with full pivoting. Its joints may scale their equations otherwise than ours; the motion is the same.
+bodies and sparse ones beyond, no files: its fastest settings. The duplicated constraint gets its setting for redundant ones, ignoreSingularJacobian with full pivoting.
+Its joints may scale their equations otherwise than ours; the motion is the same.
 The time is that of SolveDynamic, which starts from the initial values each time; assembly is free.
 """
 

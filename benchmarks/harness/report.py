@@ -215,7 +215,7 @@ def problem_table(results: Results, problem: str) -> str:
             continue
         times, typical = [results.curve(problem, peer, code).at(error) for error in ERRORS], nearest(runs)
         drift = next(iter(results.of("drift", problem=problem, peer=peer, code=code)), None)
-        sizes = ["" if drift is None or math.isnan(drift[key]) else f"{drift[key]:.0e}" for key in ("g", "g_between", "Gv", "Gv_between", "I")]
+        sizes = ["" if drift is None or math.isnan(drift[key]) or drift[key] == 0 else f"{drift[key]:.0e}" for key in ("g", "g_between", "Gv", "Gv_between", "I")]
         rank = [math.inf if time is None else time[0] for time in (times[3], times[1], times[0])]
         lines.append((rank, [name, *["–" if time is None else microseconds(time[0]) for time in times], f"{min(row['error'] for row in runs):.0e}",
                              f"{typical['steps']:.0f}", f"{typical['evaluations']:.0f}" if typical["evaluations"] else "", *sizes]))
@@ -288,9 +288,8 @@ def draw(results: Results, folder: Path) -> dict[str, Path]:
         for axis, problem in zip(axes.flat, here, strict=False):
             for peer, code in results.codes(problem):
                 curve, ours = results.curve(problem, peer, code), peer == "holonome"
-                order = np.argsort(curve.times)
                 style = {"lw": 1.6, "ms": 5, "zorder": 3} if ours else {"lw": 0.7, "ms": 3, "alpha": 0.7}
-                (handles[peer],) = axis.loglog(np.maximum(curve.errors[order], 1e-14), curve.times[order] / 1e3, ".-", color=COLOURS.get(peer, "0.5"), **style)
+                (handles[peer],) = axis.loglog(np.maximum(curve.errors, 1e-14), curve.times / 1e3, ".-", color=COLOURS.get(peer, "0.5"), **style)
             axis.invert_xaxis()
             axis.set_title(TITLES.get(problem, problem), fontsize=9)
             axis.set_xlabel("error at the end")
@@ -332,6 +331,8 @@ Time of a run near error 1e-6 over that of its evaluations of the accelerations 
 """
 
 
+FINDINGS = Path(__file__).parents[1] / "findings.md"
+"""Why goals were missed, and what the measurements say about the choice of a method; written by hand."""
 SUMMARY = (("default, against CVODE's BDF with projection", "auto", "sundials", "CVODE BDF, projected"), ("default, against ARKODE with projection", "auto", "sundials", "ARKODE"),
            ("BDF on GGL, against IDA on GGL", "ggl", "sundials", "IDA GGL"), ("BDF on index 2, against IDA on index 2", "index2", "sundials", "IDA index 2"),
            ("BDF with projection, against CVODE's BDF with projection", "bdf on the underlying ODE", "sundials", "CVODE BDF, projected"),
@@ -362,7 +363,7 @@ def write(source: Path, page: Path, readme: Path | None = None) -> None:
     one = next(iter(results.of("run")), {})
     versions = [f"{row['peer']} {row['version']}" for row in results.of("version")] + [f"{row['peer']} is missing ({row['message']})" for row in results.of("absent")]
     where = f"Measured on {one.get('date')} on {one.get('machine')}, Python {one.get('python')}, one thread: {', '.join(versions)}."
-    parts = [INTRODUCTION.format(where=where), goals_table(results), OTHERS, others_table(results)]
+    parts = [INTRODUCTION.format(where=where), goals_table(results), FINDINGS.read_text(encoding="utf-8"), OTHERS, others_table(results)]
     for family, file in pictures.items():
         parts += [f"## {family}\n", f"![time against error](images/{file.name})\n"]
         for name in FAMILIES[family]:
