@@ -46,7 +46,7 @@ def codes(problem: Problem) -> dict[str, Code]:
         @eqx.filter_jit
         def run(tolerance, saveat):
             controller = diffrax.PIDController(rtol=tolerance, atol=tolerance, pcoeff=0.3, icoeff=0.4)
-            return diffrax.diffeqsolve(term, solver, 0.0, problem.end, None, y0, saveat=saveat, stepsize_controller=controller, max_steps=MOST_STEPS, throw=False)
+            return diffrax.diffeqsolve(term, solver, 0.0, problem.end, None, y0, saveat=saveat, stepsize_controller=controller, max_steps=MOST_STEPS // 10 if problem.motion == "smooth" else MOST_STEPS, throw=False)
 
         def solve(tolerance: float) -> Outcome:
             at_end, tolerance = diffrax.SaveAt(t1=True), jnp.asarray(tolerance)

@@ -78,7 +78,7 @@ class Code:
     levels: Sequence[float] = TOLERANCES
     kernel: float = 0.0
     interpolates: bool = True
-    compiles: float = 20.0
+    compiles: float = 10.0
 
 
 class Problem(SimpleNamespace):
