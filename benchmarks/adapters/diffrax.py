@@ -41,12 +41,12 @@ def codes(problem: Problem) -> dict[str, Code]:
     term = diffrax.ODETerm(lambda t, y, _: _evaluate(function, t, y))
 
     def code(solver) -> Code:
-        y0 = jnp.asarray(problem.y0)
+        y0, most = jnp.asarray(problem.y0), MOST_STEPS // 10 if problem.motion == "smooth" else MOST_STEPS
 
         @eqx.filter_jit
         def run(tolerance, saveat):
             controller = diffrax.PIDController(rtol=tolerance, atol=tolerance, pcoeff=0.3, icoeff=0.4)
-            return diffrax.diffeqsolve(term, solver, 0.0, problem.end, None, y0, saveat=saveat, stepsize_controller=controller, max_steps=MOST_STEPS // 10 if problem.motion == "smooth" else MOST_STEPS, throw=False)
+            return diffrax.diffeqsolve(term, solver, 0.0, problem.end, None, y0, saveat=saveat, stepsize_controller=controller, max_steps=most, throw=False)
 
         def solve(tolerance: float) -> Outcome:
             at_end, tolerance = diffrax.SaveAt(t1=True), jnp.asarray(tolerance)

@@ -174,7 +174,8 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
         if "codes" not in answer:
             yield {"kind": "refused" if "refused" in answer else "failed", "problem": name, "peer": peer, "message": answer.get("refused") or answer["failed"]}
             continue
-        runners += [Runner(server, code, about["levels"][:: 1 if name in CORE else 2], about["kernel"], about["interpolates"], about["compiles"]) for code, about in answer["codes"].items()]
+        for code, about in answer["codes"].items():
+            runners.append(Runner(server, code, about["levels"][:: 1 if name in CORE else 2], about["kernel"], about["interpolates"], about["compiles"]))
     for k in range(max(len(runner.levels) for runner in runners)):
         active = [runner for runner in runners if k < len(runner.levels) and not runner.ended]
         say(f"{name}: level {k + 1}, {len(active)} codes")
