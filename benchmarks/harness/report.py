@@ -295,7 +295,7 @@ def draw(results: Results, folder: Path) -> dict[str, Path]:
             axis.set_xlabel("error at the end")
             axis.set_ylabel("ms")
             axis.grid(alpha=0.3)
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles))
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3 * columns)
         files[family] = folder / f"peers_{family.lower().replace(' ', '_')}.png"
         figure.savefig(files[family], dpi=110)
         plt.close(figure)
