@@ -19,7 +19,6 @@ import numpy as np
 
 from holonome.errors import HolonomeError
 from holonome.formulations.underlying_ode import kernels, over_points
-from holonome.initial import consistent_state
 
 if TYPE_CHECKING:
     from holonome.model import Model
@@ -59,8 +58,8 @@ def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: flo
         found = _settle(place, q, v, span, rtol, atol)
         if found is None:
             return None
-        start = consistent_state(system, *found, t, repair=True)
-        return start.q, start.v
+        q = place.onto(found[0], 1e-15)
+        return q, place.allowed(q, found[1])
     except (HolonomeError, ValueError, np.linalg.LinAlgError):
         return None
 
@@ -73,42 +72,51 @@ class _Place:
             system.shared["slow motion"] = _expressions(system.model)
         function, self.driven = system.shared["slow motion"]
         self.arguments = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
-        self.results = [np.zeros(function.size_out(i), order="F") for i in range(function.n_out())]
+        sizes = [function.numel_out(i) for i in range(function.n_out())]
+        self.flat = np.zeros(sum(sizes))
+        parts = np.split(self.flat, np.cumsum(sizes)[:-1])
+        self.results = [part.reshape(function.size_out(i), order="F") for i, part in enumerate(parts)]
         self.buffer, self.evaluate = function.buffer()
         for i, array in enumerate(self.arguments):
             self.buffer.set_arg(i, memoryview(array))  # pyright: ignore[reportArgumentType, reportCallIssue]
-        for i, array in enumerate(self.results):
-            self.buffer.set_res(i, memoryview(array.T))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        for i, array in enumerate(parts):
+            self.buffer.set_res(i, memoryview(array))  # pyright: ignore[reportArgumentType, reportCallIssue]
         self.arguments[0][:], self.arguments[3][:] = t, system.parameters.flat
 
     def __call__(self, q: np.ndarray, v: np.ndarray, lam: np.ndarray | float = 0.0) -> list[np.ndarray]:
-        """M, f, C, γ, f without elastic elements, the stiffness, and g."""
+        """M, f, C, γ, f without elastic elements, the stiffness, g and w."""
         self.arguments[1][:], self.arguments[2][:], self.arguments[4][:] = q, v, lam
         self.evaluate()
-        if not all(np.all(np.isfinite(result)) for result in self.results):
+        if not np.isfinite(self.flat).all():
             raise ValueError("the equations are not finite here")
         return self.results
 
-    def onto(self, q: np.ndarray) -> np.ndarray:
+    def onto(self, q: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:
         """The nearest position that satisfies the constraints."""
-        for _ in range(4):
-            *_, C, _, _, _, g = self(q, np.zeros_like(q))
+        for _ in range(6):
+            _, _, C, _, _, _, g, _ = self(q, np.zeros_like(q))
             if not g.size:
                 break
             step = np.linalg.lstsq(C[: g.size], -g.ravel(), rcond=1e-10)[0]
             q = q + step
-            if np.max(np.abs(step)) <= 1e-10 * np.max(np.abs(q)):
+            if np.max(np.abs(step)) <= accuracy * np.max(np.abs(q)):
                 break
         return q
 
+    def allowed(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The nearest velocity that satisfies the constraints."""
+        _, _, C, _, _, _, _, w = self(q, v)
+        return v - np.linalg.lstsq(C, w.ravel(), rcond=1e-10)[0] if w.size else v
+
     def modes(self, q: np.ndarray, v: np.ndarray) -> _Modes:
         M, f, C, gamma, rest, *_ = (result.copy() for result in self(q, v))
-        _, sizes, directions = np.linalg.svd(C)
-        tangent = directions[int(np.sum(sizes > 1e-10 * np.max(sizes, initial=0.0))):].T
-        curved = -np.linalg.lstsq(C, gamma, rcond=1e-10)[0] if C.size else np.zeros_like(f)
+        left, sizes, right = np.linalg.svd(C)
+        rank = int(np.sum(sizes > 1e-10 * np.max(sizes, initial=0.0)))
+        tangent, inverse = right[rank:].T, (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
         N = np.linalg.solve(np.linalg.cholesky(tangent.T @ M @ tangent), tangent.T).T
+        curved = -inverse @ gamma
         a, unloaded = (curved + N @ (N.T @ (force - M @ curved)) for force in (f, rest))
-        lam = np.linalg.lstsq(C.T, rest - M @ unloaded, rcond=1e-10)[0].ravel() if C.size else 0.0
+        lam = (inverse.T @ (rest - M @ unloaded)).ravel()
         K = N.T @ self(q, v, lam)[5] @ N
         squares, shapes = np.linalg.eigh((K + K.T) / 2)
         return _Modes(a.ravel(), M, squares, N @ shapes)
@@ -132,7 +140,7 @@ def _expressions(model: Model) -> tuple[ca.Function, bool]:
     if elastic is not None:
         c_q = ca.jacobian(elastic.c, model.q)
         K += c_q.T @ elastic.K @ c_q
-    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g)]
+    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w)]
     return ca.Function("slow_motion", [model.t, model.q, model.v, model.p, lam], results), ca.depends_on(ca.jacobian(model.f, model.q), model.t)
 
 
