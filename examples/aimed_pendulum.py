@@ -1,4 +1,8 @@
-"""A pendulum is to swing from one place to another in a given time: with which velocity must it start?
+"""
+Boundary values: an aimed pendulum
+==================================
+
+A pendulum is to swing from one place to another in a given time: with which velocity must it start? ::
 
     x″ = −2λ x,   y″ = −γ − 2λ y,   0 = x² + y² − 1,     x(0) = 0.6,   x(0.8) = −0.9
 
@@ -7,6 +11,7 @@ Symbols: the bob (x, y), hanging below the pivot; multiplier λ; γ = 9.81.
 Printed: the initial velocity, how the boundary value problem was solved, and where a run with that velocity ends.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -17,3 +22,10 @@ flown = hn.solve(bob, (0, 0.8), aimed.x[:, 0], aimed.v[:, 0])
 print(aimed.v[:, 0], flown.q[0, -1])                    # the velocity to start with, and -0.9
 
 print(aimed)
+
+fig, axes = plt.subplots(layout="constrained")
+axes.plot(*flown.q, label="the way of the bob")
+axes.plot([0.6, -0.9], [-0.8, -np.sqrt(1 - 0.9**2)], "o", label="from here to there")
+axes.set(xlabel="x", ylabel="y", aspect="equal")
+axes.legend()
+plt.show()

@@ -1,4 +1,8 @@
-"""A problem of index 2 that is not mechanical, through a point where G B is singular; Example 6.3 of Ascher & Lin 1995.
+"""
+Index 2 beyond mechanics: through a singular point
+==================================================
+
+A problem of index 2 that is not mechanical, through a point where G B is singular; Example 6.3 of Ascher & Lin 1995::
 
     x₁′ = −x₁ + x₂ − sin t − (1 + 2t),   x₂′ = −x₁ y
     0 = x₁² + x₁ (x₂ − sin t − 1 + 2t)
@@ -8,6 +12,7 @@ Exact: x = (1 − 2t, sin t), y = −cos t / (1 − 2t), unbounded at t = 1/2 wh
 Printed: what sequential regularization did, and its error.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -18,3 +23,11 @@ through = hn.solve(singular, (0, 1), [1, 0], rtol=1e-8)
 print(np.max(np.abs(through.x - [1 - 2 * through.t, np.sin(through.t)])), through.message)
 
 print(through)
+
+fig, axes = plt.subplots(layout="constrained")
+axes.plot(through.t, through.x[0], label="x₁")
+axes.plot(through.t, through.x[1], label="x₂")
+axes.axvline(0.5, color="gray", linestyle=":", label="singular point")
+axes.set(xlabel="time t")
+axes.legend()
+plt.show()

@@ -1,4 +1,8 @@
-"""A pendulum with a torsion spring at its pivot: the angle is a coordinate without mass.
+"""
+A coordinate without mass: a torsion spring
+===========================================
+
+A pendulum with a torsion spring at its pivot: the angle is a coordinate without mass::
 
     x″ = −λ₁,   y″ = −γ − λ₂,   0 = −k φ + λ₁ cos φ + λ₂ sin φ,   0 = x − sin φ,   0 = y + cos φ
 
@@ -7,6 +11,7 @@ Symbols: the bob (x, y), the angle φ from the downward vertical, stiffness k = 
 Printed: what the solver did, and the residual of the third equation at the end.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -19,3 +24,6 @@ sol = hn.solve(sprung, (0, 10), [1, 0, np.pi / 2])
 print(sol)
 angle, lam = sol.q[2, -1], sol.lam[:, -1]
 print(f"balance of the moments at the massless angle: {-5.0 * angle + lam[0] * np.cos(angle) + lam[1] * np.sin(angle):.1e}")
+
+sol.plot()
+plt.show()

@@ -1,4 +1,8 @@
-"""A pendulum of length 1 whose pivot is shaken sideways: a rheonomic constraint.
+"""
+Prescribed motion: a shaken pivot
+=================================
+
+A pendulum of length 1 whose pivot is shaken sideways: a rheonomic constraint::
 
     x″ = −2 (x − a sin ωt) λ,   y″ = −γ − 2 y λ,   0 = (x − a sin ωt)² + y² − 1
 
@@ -7,6 +11,7 @@ Symbols: the bob (x, y), amplitude a = 0.2 and frequency ω = 5 of the pivot, gr
 Printed: what the solver did, and how far the rod swings out, in degrees.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -18,3 +23,12 @@ sol = hn.solve(shaken, (0, 10), start.q, start.v)
 
 print(sol)
 print(f"largest angle: {np.degrees(np.max(np.abs(np.arcsin(sol.q[0] - 0.2 * np.sin(5.0 * sol.t))))):.1f} degrees")
+
+fig, axes = plt.subplots(layout="constrained")
+t = np.linspace(0, 10, 1000)
+fine = hn.solve(shaken, (0, 10), start.q, start.v, t_eval=t)
+axes.plot(t, fine.q[0], label="bob, x")
+axes.plot(t, 0.2 * np.sin(5.0 * t), label="pivot")
+axes.set(xlabel="time t", ylabel="x")
+axes.legend()
+plt.show()

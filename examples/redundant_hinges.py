@@ -1,4 +1,8 @@
-"""A beam hangs on three parallel bars of length 1, of which two would do.
+"""
+Redundant constraints: a beam on three bars
+===========================================
+
+A beam hangs on three parallel bars of length 1, of which two would do::
 
     x″ = −(Gᵀλ)₁,   y″ = −γ − (Gᵀλ)₂,   J φ″ = −(Gᵀλ)₃
     0 = (x + sᵢ cos φ − sᵢ)² + (y + sᵢ sin φ)² − 1,   i = 1, 2, 3
@@ -8,6 +12,7 @@ Symbols: the centre (x, y) of the beam and its angle φ; the bars hold it at s�
 Printed: the message, which names the redundant bar, the multipliers at the start, and what the solver did.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -20,3 +25,11 @@ sol = hn.solve(beam, (0, 5), [0.6, -0.8, 0])
 print(sol.message, sol.lam[:, 0])                       # the end was reached (redundant: right) [1.308 1.308 1.308]
 
 print(sol)
+
+fig, axes = plt.subplots(layout="constrained")
+fine = hn.solve(beam, (0, 5), [0.6, -0.8, 0], t_eval=np.linspace(0, 5, 300))
+for name, lam, style in zip(beam.constraint_names, fine.lam, ("-", "--", ":"), strict=True):
+    axes.plot(fine.t, lam, style, label=name)
+axes.set(xlabel="time t", ylabel="multiplier λ", title="least-norm forces of three bars, one of them redundant")
+axes.legend()
+plt.show()

@@ -1,4 +1,8 @@
-"""An upright disc rolls without slipping; a motor turns it.
+"""
+Rolling without slipping: a disc
+================================
+
+An upright disc rolls without slipping; a motor turns it::
 
     m x″ = −λ₁,   m y″ = −λ₂,   J θ″ = 0,   I φ″ = T + r (λ₁ cos θ + λ₂ sin θ)
     0 = x′ − r φ′ cos θ,   0 = y′ − r φ′ sin θ
@@ -9,6 +13,7 @@ the vertical and I = 0.2 about the axle, torque T = 0.3. With θ′ = 1 the disc
 Printed: what the solver did, the error of φ at the end, and the difference between the two ways to write the constraint.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -23,3 +28,9 @@ same = hn.solve(matrix, (0, 10), [0, 0, 0, 0], [0, 0, 1, 0])
 print(spiral)
 print(f"angle of rolling: error {abs(spiral.q[3, -1] - 50 * 0.3 / (0.2 + 2 * 0.4**2)):.1e}")
 print(f"the two forms differ by {np.max(np.abs(spiral.q[:, -1] - same.q[:, -1])):.1e}")
+
+fig, axes = plt.subplots(layout="constrained")
+path = hn.solve(residual, (0, 10), [0, 0, 0, 0], [0, 0, 1, 0], t_eval=np.linspace(0, 10, 400))
+axes.plot(path.q[0], path.q[1])
+axes.set(xlabel="x", ylabel="y", aspect="equal", title="way of the point of contact")
+plt.show()

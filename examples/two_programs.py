@@ -1,4 +1,8 @@
-"""A rod hangs on a cart with a spring; cut at the pivot, each is simulated by a program of its own, and the cart's hides its equations.
+"""
+Two programs, one mechanism: local iteration
+============================================
+
+A rod hangs on a cart with a spring; cut at the pivot, each is simulated by a program of its own, and the cart's hides its equations::
 
     2 x″ = −8 x + λ₁,      r″ = (0, −γ) − λ,      φ″/12 = ½ (λ₁ cos φ + λ₂ sin φ),      0 = r − (x, 0) − ½ (sin φ, −cos φ)
 
@@ -7,6 +11,7 @@ Symbols: position x of the cart, centre r and angle φ of the rod (mass and leng
 Printed: the end of the motion in pieces, with a black box, and in one piece; what the two iterations did; and how far they are from the run in one piece.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import holonome as hn
@@ -34,3 +39,11 @@ print(pieces.q["rod"][:, -1], hidden.q["rod"][:, -1], whole.q[1:, -1])
 print(pieces)
 print(hidden)
 print(f"cut: {np.max(np.abs(pieces.states[-1] - whole.y[:, -1])):.1e}, with a black box: {np.max(np.abs(hidden.states[-1] - whole.y[:, -1])):.1e} from the run in one piece")
+
+fig, axes = plt.subplots(layout="constrained")
+axes.plot(pieces.t, pieces.q["cart"][0], label="in two pieces")
+axes.plot(hidden.t, hidden.q["cart"][0], "--", label="with a black box")
+axes.plot(whole.t, whole.q[0], ".", markersize=3, label="in one piece")
+axes.set(xlabel="time t", ylabel="position of the cart")
+axes.legend()
+plt.show()

@@ -296,7 +296,8 @@ def test_a_model_of_ones_own_runs_like_a_mechanism(model, tmp_path):
     assert (moon["parameters"]["g"], moon["final"]["t"]) == (1.62, 1.0)
 
 
-@pytest.mark.parametrize("start", ["start = {'q0': [1, 0], 't_span': (0, 1)}", "q0 = [1, 0]\nt_span = [0, 1]", "q0, v0, t_span = (1, 0), None, (0, 1)"])
+@pytest.mark.parametrize("start", ["start = {'q0': [1, 0], 't_span': (0, 1)}", "q0 = [1, 0]\nt_span = [0, 1]", "q0, v0, t_span = (1, 0), None, (0, 1)",
+                                   "start, t_span = hn.consistent(rod, [1, 0]), (0, 1)"])
 def test_a_start_is_told_by_names_or_in_a_dict(model, start):
     assert json.loads(call("run", model(MODEL + start), "--json").stdout)["success"]
 

@@ -29,6 +29,14 @@ class BoundarySolution:
         ``sol(t)``: x, or x and v one above the other, at any time.
     success, message, iterations, change
         Whether every problem was solved and the iterations settled; how many there were, and by how much the last one changed x.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> bob = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+    >>> aimed = hn.solve_bvp(bob, lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.9], np.linspace(0, 0.8, 20), lambda t: [0.6 - 1.9 * t, -0.8, -1.9, 0.0])
+    >>> aimed.x[0, [0, -1]].round(6), aimed.sol(0.4).shape
+    (array([ 0.6, -0.9]), (4,))
     """
 
     t: np.ndarray = field(repr=False)

@@ -45,6 +45,12 @@ def deformation_2d(qi: Array, qj: Array, si: Array, sj: Array, angle_i: float = 
         Where the bushing is attached, in the axes of each body.
     angle_i, angle_j : float
         By how much the bushing's frames are turned against the axes of the bodies.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> hn.bushing.deformation_2d([0, 0, 0], [1, 0.1, 0.2], [1, 0], [0, 0])
+    array([0. , 0.1, 0.2])
     """
     d = _attachment(qj, sj) - _attachment(qi, si)  # (5.2)
     return np.array([*_turned(d, -(qi[2] + angle_i)), qj[2] + angle_j - qi[2] - angle_i])
@@ -67,6 +73,14 @@ def forces_2d(qi: Array, vi: Array, qj: Array, vj: Array, si: Array, sj: Array, 
     -------
     on_i, on_j : (3,)
         Force and torque about the origin of each body.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> rest = np.zeros(3)
+    >>> on_i, on_j = hn.bushing.forces_2d(rest, rest, np.array([1, 0.1, 0]), rest, np.array([1, 0]), np.zeros(2), stiffness=np.array([100.0, 100.0, 0.0]))
+    >>> on_i, bool(np.allclose(on_j, [0, -10, 0]))
+    (array([ 0., 10., 10.]), True)
     """
     d = _attachment(qj, sj) - _attachment(qi, si)
     rate = vj[:2] + vj[2] * _across(_turned(sj, qj[2])) - vi[:2] - vi[2] * _across(_turned(si, qi[2])) - vi[2] * _across(d)  # ḋ − ω_i × d
@@ -91,6 +105,12 @@ def deformation_3d(ri: Array, Ai: Array, rj: Array, Aj: Array, si: Array, sj: Ar
         Where the bushing is attached, in the axes of each body.
     Bi, Bj : (3, 3), optional
         Rotation matrices from the bushing's frames to the axes of the bodies.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> bool(np.allclose(hn.bushing.deformation_3d(np.zeros(3), np.eye(3), np.array([1, 0.1, 0]), np.eye(3), [1, 0, 0], [0, 0, 0]), [0, 0.1, 0, 0, 0, 0]))
+    True
     """
     frame_i, frame_j = (Ai if Bi is None else Ai @ np.asarray(Bi)), (Aj if Bj is None else Aj @ np.asarray(Bj))
     Aij = frame_i.T @ frame_j
@@ -115,6 +135,14 @@ def forces_3d(ri: Array, Ai: Array, vi: Array, wi: Array, rj: Array, Aj: Array, 
     -------
     force_i, torque_i, force_j, torque_j : (3,)
         In global axes; torques about the origins of the bodies. The generalised force for coordinates in which ṙ = v and ω = T(q) q̇ is (force, Tᵀ torque).
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> o, axes = np.zeros(3), np.eye(3)
+    >>> force_i, torque_i, force_j, torque_j = hn.bushing.forces_3d(o, axes, o, o, np.array([1, 0.1, 0]), axes, o, o, [1, 0, 0], o, stiffness=[100.0, 100.0, 100.0])
+    >>> bool(np.allclose(force_i, [0, 10, 0])), bool(np.allclose(torque_i, [0, 0, 10])), bool(np.allclose(force_j, -force_i))
+    (True, True, True)
     """
     frame_i = Ai if Bi is None else Ai @ np.asarray(Bi)
     c = deformation_3d(ri, Ai, rj, Aj, si, sj, Bi, Bj)

@@ -35,6 +35,17 @@ class WindowSolver(Protocol):
     """Anything that advances a subsystem over a window under a given coupling force: another program, a measured response, ``scipy.integrate.solve_ivp``.
 
     It is called many times for the same window with different forces, always from the same start, so it must not keep a state of its own.
+
+    Examples
+    --------
+    A mass that moves freely under the coupling force, by the midpoint rule over the whole window:
+
+    >>> import holonome as hn
+    >>> def free_mass(t, q, v, force):
+    ...     a, s = force((t[0] + t[-1]) / 2), t - t[0]
+    ...     return [q + s * v + s**2 / 2 * a], [v + s * a]
+    >>> hn.BlackBox(free_mass, n=1)
+    BlackBox('black box', n=1)
     """
 
     def __call__(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, force: Callable[[float], np.ndarray]) -> Sequence[np.ndarray]:

@@ -54,6 +54,15 @@ class CoupledSolution:
         Whether the end was reached (0: yes, −1: no), and what happened in words.
     history : IterationHistory
         Window by window.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> left, right = hn.System(1.0, lambda q: -4.0 * q, names=["x"]), hn.System(3.0, [0.0], names=["x"])
+    >>> pair = hn.CoupledSystem({"left": left, "right": right}, lambda left, right: left - right)
+    >>> sol = hn.solve_coupled(pair, (0, 1), {"left": [1.0], "right": [1.0]}, method=hn.LocalIteration(window=0.1, solvers="dop853"))
+    >>> sol.success, sorted(sol.q), sol.lam.shape
+    (True, ['left', 'right'], (1, 11))
     """
 
     coupled: CoupledSystem

@@ -29,6 +29,14 @@ class Event:
         Stop there: True, or the number of occurrences after which to stop.
     direction
         Positive: only where it rises; negative: only where it falls; 0: both.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> ball = hn.System(1.0, [-9.81], names=["height"])
+    >>> sol = hn.solve(ball, (0, 5), [1.0], events=hn.Event(lambda q: q[0], terminal=True))
+    >>> sol.status, bool(abs(sol.t_events[0][0] - np.sqrt(2 / 9.81)) < 1e-9)
+    (1, True)
     """
 
     function: Callable

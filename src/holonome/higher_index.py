@@ -208,6 +208,16 @@ class Index3System(HigherIndex):
         n values; ``v`` is x′.
     B, g, n, names, parameters, name
         As for :class:`Index2System`.
+
+    Examples
+    --------
+    A point that is led along a line, x″ = −B y with 0 = x − sin t:
+
+    >>> import numpy as np, holonome as hn
+    >>> led = hn.Index3System(lambda t: np.array([0.0]), np.array([1.0]), lambda t, x: x[0] - np.sin(t), n=1)
+    >>> sol = hn.solve(led, (0, 1), [0], [1], rtol=1e-8)
+    >>> bool(abs(sol.x[0, -1] - np.sin(1)) < 1e-6)
+    True
     """
 
     order, f_arguments = 2, ("t", "x", "v", "p")

@@ -35,6 +35,13 @@ class Start:
         Number of independent constraint rows.
     redundant
         Names of the rows that follow from others; their multipliers are those of least norm.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> start = hn.consistent(hn.mechanisms.pendulum().system, [0.6, -0.8001])
+    >>> start.rank, start.redundant, start.moved_q < 1e-3
+    (1, (), True)
     """
 
     t: float
@@ -81,7 +88,7 @@ def consistent(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, fixed: 
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum().system
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
-    array([ 0.599964, -0.800027])
+    array([ 0.599952, -0.800036])
     """
     start = consistent_state(system, q0, v0, t0, s0=s0, fixed=fixed, metric=metric, repair=repair)
     n = system.n

@@ -95,7 +95,16 @@ FINE = 1e-5
 
 
 def methods() -> dict[str, Entry]:
-    """All methods by name, with what they are for and their references."""
+    """All methods by name, with what they are for and their references.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> list(hn.methods())[:4]
+    ['dopri5', 'dop853', 'heun', 'bdf']
+    >>> hn.methods()["ggl"].summary
+    'BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler'
+    """
     return dict(_REGISTRY)
 
 

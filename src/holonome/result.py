@@ -36,6 +36,14 @@ class History:
         number of such corrections or of Newton iterations, and the order.
     rejected_t, rejected_h, rejected_error, cause
         The same for each rejected step, and why it was rejected.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> history = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0).history
+    >>> bool(np.all(history.error <= 1)), bool(np.isclose(history.h.sum(), 10))
+    (True, True)
     """
 
     accepted: np.ndarray = field(repr=False)
@@ -83,6 +91,17 @@ class Solution:
         Step by step; None unless steps are kept.
     singular_times : array
         Where the rank of the constraints fell on the way, as far as the points show; for up to about 25 constraints.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True)
+    >>> sol.q.shape, sol.lam.shape, sol.to_pandas().columns.tolist()
+    ((2, 3), (1, 3), ['x', 'y', "x'", "y'"])
+    >>> q, v = sol.sol(2.5)
+    >>> q.shape, bool(abs(q @ q - 1) < 1e-14)
+    ((2,), True)
     """
 
     system: System

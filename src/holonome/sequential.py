@@ -236,6 +236,14 @@ class HigherIndexSolution:
     By : (n, points) array
     success, status, message, steps, rejections, nfev, iterations, eps
         What happened.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> problem = hn.Index2System(lambda t: np.array([np.cos(t), 0.0]), np.array([0.0, 1.0]), lambda t, x: x[1] - x[0], n=2)
+    >>> sol = hn.solve(problem, (0, 1), [0, 0])
+    >>> sol.success, bool(abs(sol.x[1, -1] - np.sin(1)) < 1e-4), bool(abs(sol.y[0, -1] + np.cos(1)) < 1e-3)
+    (True, True, True)
     """
 
     system: HigherIndex

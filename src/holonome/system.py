@@ -119,6 +119,11 @@ class System:
         return {role: function.path for role, function in self.functions.items()}
 
     @property
+    def p(self) -> Any:
+        """The parameters as its functions see them, ``system.p.length``."""
+        return self.parameters.namespace(self.parameters.flat)
+
+    @property
     def all_names(self) -> list[str]:
         """Names of the coordinates and of the first-order states."""
         return [*self.names, *self.states]

@@ -20,6 +20,7 @@ from holonome import mechanisms
 from holonome.drawing import Drawing
 from holonome.errors import HolonomeError
 from holonome.higher_index import HigherIndex
+from holonome.initial import Start
 from holonome.mechanisms.mechanism import Mechanism
 from holonome.result import Solution
 from holonome.system import System
@@ -128,6 +129,8 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
 
 def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     start = values.get("start")
+    if isinstance(start, Start):
+        start = {"q0": start.q, "v0": start.v}
     if start is not None and not isinstance(start, Mapping):
         raise ValueError(f"{path.name}: start is a {type(start).__name__}; give a dict with q0, and v0 and t_span if need be")
     given = {key: values[key] for key in (*_START, "x0") if key in values} | dict(start or {})

@@ -57,6 +57,16 @@ class Compliant:
     ----------
     J. Yen, L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput.
     19 (1998): the problem.
+
+    Examples
+    --------
+    A mass on a very stiff spring, loaded by its weight: the slow motion is to hang still.
+
+    >>> import holonome as hn
+    >>> hanging = hn.System(1.0, [-9.81], elastic=hn.Elastic(lambda q: q[0], stiffness=1e12), names=["x"])
+    >>> sol = hn.solve(hanging, (0, 10), [-9.81e-12], method=hn.Method(hn.Compliant(), hn.BDF(max_order=2)))
+    >>> sol.success, sol.steps < 100
+    (True, True)
     """
 
     error_test: str = "q"

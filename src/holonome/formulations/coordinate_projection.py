@@ -58,6 +58,14 @@ class CoordinateProjection:
     References
     ----------
     E. Eich, SIAM J. Numer. Anal. 30 (1993) 1467-1482.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.CoordinateProjection(metric="euclidean"), hn.BDF()))
+    >>> sol.drift[0] < 1e-14
+    True
     """
 
     formulation: Index1 | UnderlyingODE = field(default_factory=Index1)

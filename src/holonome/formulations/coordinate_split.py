@@ -79,6 +79,14 @@ class CoordinateSplit:
     References
     ----------
     J. Yen, L. Petzold, SIAM J. Sci. Comput. 19 (1998) 1513-1534.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> crank = hn.mechanisms.slider_crank_unequal()
+    >>> sol = hn.solve(crank.system, (0, 1), crank.q0, crank.v0, method=hn.Method(hn.CoordinateSplit("CS"), hn.BDF()))
+    >>> sol.success, sol.drift[0] < 1e-6
+    (True, True)
     """
 
     iteration: str = "CM"

@@ -32,6 +32,14 @@ class GGL:
     References
     ----------
     C. W. Gear, B. Leimkuhler, G. K. Gupta, Automatic integration of Euler–Lagrange equations with constraints, J. Comput. Appl. Math. 12 (1985).
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(error_test="q"), hn.BDF()))
+    >>> sol.success, sol.drift[0] < 1e-6
+    (True, True)
     """
 
     error_test: str = "qv"

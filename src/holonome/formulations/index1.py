@@ -32,6 +32,15 @@ class Index1:
     References
     ----------
     E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> drifts = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index1(), hn.BDF()))
+    >>> held = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.CoordinateProjection(hn.Index1()), hn.BDF()))
+    >>> drifts.drift[0] > 1e-4, held.drift[0] < 1e-14
+    (True, True)
     """
 
     alpha: float | None = 0.0
@@ -63,5 +72,11 @@ def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test:
     References
     ----------
     J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods Appl. Mech. Eng. 1 (1972).
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> hn.Baumgarte(alpha=20.0)
+    Index1(alpha=20.0, beta=20.0, error_test='qv')
     """
     return Index1(alpha, alpha if beta is None else beta, error_test)

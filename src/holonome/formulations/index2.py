@@ -23,6 +23,15 @@ class Index2:
     ----------
     error_test
         Which components the error test sees: "q", "qv" or "all".
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index2(), hn.BDF()))
+    >>> position, velocity = sol.drift
+    >>> position > 10 * velocity
+    True
     """
 
     error_test: str = "qv"

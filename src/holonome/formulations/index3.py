@@ -22,6 +22,15 @@ class Index3:
     ----------
     error_test
         Which components the error test and the convergence test see: "q", "qv" or "all".
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index3(), hn.BDF(max_order=2)))
+    >>> position, velocity = sol.drift
+    >>> velocity > 100 * position
+    True
     """
 
     error_test: str = "q"

@@ -54,6 +54,15 @@ class UnderlyingODE:
     References
     ----------
     E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> loose = hn.Method(hn.UnderlyingODE(projection=False), hn.RungeKutta("dop853"))
+    >>> sol = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=loose)
+    >>> sol.drift[0] > 1e-6
+    True
     """
 
     projection: bool = True

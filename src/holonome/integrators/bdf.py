@@ -64,6 +64,15 @@ class BDF:
     References
     ----------
     K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic Equations, SIAM 1996.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> second = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(), hn.BDF(max_order=2)))
+    >>> fifth = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(), hn.BDF()))
+    >>> second.steps > 3 * fifth.steps, int(fifth.history.order.max())
+    (True, 5)
     """
 
     max_order: int = 5

@@ -93,6 +93,16 @@ class RungeKutta:
     ----------
     J. R. Dormand, P. J. Prince, A family of embedded Runge–Kutta formulae, J. Comput. Appl. Math. 6 (1980).
     E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, Springer 1993.
+
+    Examples
+    --------
+    Heun's method with two constant steps: half the step, a quarter of the error.
+
+    >>> import numpy as np, holonome as hn
+    >>> falling = hn.System(1.0, lambda v: -v, n=1)
+    >>> errors = [hn.solve(falling, (0, 1), [0], [1], method=hn.Method(hn.UnderlyingODE(), hn.RungeKutta("heun", step=h))).v[0, -1] - np.exp(-1) for h in (0.02, 0.01)]
+    >>> bool(3.9 < errors[0] / errors[1] < 4.1)
+    True
     """
 
     name: str = "dopri5"

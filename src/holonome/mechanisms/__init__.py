@@ -22,12 +22,26 @@ class _Factories(dict[str, Callable[..., Mechanism]]):
 
 
 def available() -> dict[str, Callable[..., Mechanism]]:
-    """All mechanisms of this package: the name of each and the function that makes it."""
+    """All mechanisms of this package: the name of each and the function that makes it.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> "four_bar" in hn.mechanisms.available()
+    True
+    """
     return _Factories(_FACTORIES)
 
 
 def get(name: str, **parameters) -> Mechanism:
-    """Make the mechanism of this name; `parameters` are the keyword arguments of its function."""
+    """Make the mechanism of this name; `parameters` are the keyword arguments of its function.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> hn.mechanisms.get("chain", links=5).system.m
+    10
+    """
     if name not in _FACTORIES:
         near = difflib.get_close_matches(name, _FACTORIES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(_FACTORIES)}."

@@ -29,6 +29,13 @@ class Reference:
         How many significant digits of the largest entry of each vector are trusted.
     source : str
         Where the digits come from.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> reference = hn.mechanisms.andrews().reference
+    >>> reference.t, reference.digits > 6
+    (0.03, True)
     """
 
     t: float
@@ -63,6 +70,13 @@ class Mechanism:
         Where the problem comes from.
     drawing : Drawing, optional
         How to draw it; its system gets it as well, unless it has one.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> four_bar = hn.mechanisms.four_bar()
+    >>> four_bar.system.n, four_bar.system.m, four_bar.t_span
+    (9, 8, (0.0, 10.0))
     """
 
     name: str

@@ -22,12 +22,26 @@ def names() -> list[str]:
 
 
 def available() -> dict[str, Paper]:
-    """All papers by name."""
+    """All papers by name.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> list(hn.papers.available())
+    ['ascher-lin', 'eich', 'wang-hou-modnak', 'yen-petzold']
+    """
     return {name: get(name) for name in _MODULES}
 
 
 def get(name: str) -> Paper:
-    """The paper of this name, with its experiments."""
+    """The paper of this name, with its experiments.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> "table-5.2" in hn.papers.get("yen-petzold").experiments
+    True
+    """
     if name not in _MODULES:
         raise ValueError(f"{name!r} is not a paper; {nearest(name, _MODULES)}")
     return importlib.import_module(f"{__name__}.{_MODULES[name]}").PAPER

@@ -1,0 +1,99 @@
+"""Puts measured numbers into the pages: every table between marks `<!-- table: name -->` and `<!-- end of table -->` is written from the results.
+
+    python benchmarks/tables.py [--check]
+
+With --check nothing is written; it says which pages are out of date, and the exit code is 1 if any is.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "which_method.md")
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(\n<!-- end of table -->)", re.DOTALL)
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+
+def foundation() -> str:
+    """What a run costs, and against a loop that is compiled for one model."""
+    measured = {(row["mechanism"], row["quantity"]): float(row["value"]) for row in read("foundation.csv")}
+    mechanisms = ("pendulum", "slider_crank_unequal", "andrews")
+
+    def row(label: str, quantity: str, unit: str, digits: int = 0) -> list[str]:
+        return [label, *(f"{measured[mechanism, quantity]:.{digits}f}{unit}" for mechanism in mechanisms)]
+
+    rows = [row("accelerations, one evaluation", "accelerations", " ns")]
+    for error in ("0.0001", "1e-06"):
+        rows += [row(f"`solve` as a whole (10 s; Andrews 0.03 s) at error {float(error):.0e}", f"holonome dop853, error {error}", " µs"),
+                 row(f"its ratio to a loop compiled for this one model, at error {float(error):.0e}", f"solve / yardstick, error {error}", "", 2)]
+    return table(["", "pendulum", "slider-crank (6 coordinates, 5 constraints)", "Andrews (7, 6)"], rows)
+
+
+def methods() -> str:
+    """Cost of an error of 1e-4, by method and problem."""
+    problems = {"pendulum": "pendulum", "slider_crank_unequal": "slider-crank", "four_bar": "four-bar", "andrews": "Andrews", "slider_crank": "singular positions",
+                "rod in a stiff bushing": "stiff bushing"}
+    found = {(row["method"], row["problem"]): row for row in read("methods.csv") if float(row["target"]) == 1e-4}
+    names = dict.fromkeys(method for method, _ in found)
+
+    def cell(row: dict[str, str] | None) -> str:
+        return "–" if row is None else f"{int(row['evaluations'])}, {_time(float(row['microseconds']))}"
+
+    rows = [[name, *(cell(found.get((name, problem))) for problem in problems), found[name, "four_bar"]["largest_g"] if (name, "four_bar") in found else "–"] for name in names]
+    return table(["method", *problems.values(), "largest g, four-bar"], rows)
+
+
+def _time(microseconds: float) -> str:
+    value, unit = (f"{microseconds:.0f}", "µs") if microseconds < 1000 else (f"{microseconds / 1000:.1f}", "ms") if microseconds < 1e5 else (f"{microseconds / 1e6:.1f}", "s")
+    return f"{value}\N{NO-BREAK SPACE}{unit}"
+
+
+def smooth() -> str:
+    """Steps on the slow motion of a rod in a bushing, with the error of q, by stiffness."""
+    runs = [row for row in read("smooth_motion.csv") if row["problem"] == "bushing" and float(row["tolerance"]) == 1e-4]
+    eps = ("0.01", "0.0001", "1e-06", "1e-08")
+    found = {(row["method"], row["eps"]): row for row in runs}
+    rigid = next(row for row in runs if row["method"] == "rigid limit")
+
+    def cell(row: dict[str, str]) -> str:
+        return "wrong" if float(row["error"]) > 1 else "stopped" if row["finished"] != "True" else f"{row['steps']} ({float(row['error']):.0e})"
+
+    labels = {"GGL": "GGL, order 2", "compliant": '`motion="smooth"`'}
+    rows = [[label, *(cell(found[name, e]) for e in eps), cell(rigid) if name == "compliant" else ""] for name, label in labels.items()]
+    return table(["", *(f"ε = {float(e):.0e}" for e in eps), "rigid joint"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {"foundation": foundation, "methods": methods, "smooth": smooth}
+
+
+def written(page: Path) -> str:
+    """The page with its tables as they should be."""
+    return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], page.read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    old = [page for page in PAGES if written(page) != page.read_text(encoding="utf-8")]
+    for page in old:
+        print(page.relative_to(ROOT), "is out of date" if "--check" in sys.argv else "written")
+        if "--check" not in sys.argv:
+            page.write_text(written(page), encoding="utf-8")
+    if old and "--check" in sys.argv:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

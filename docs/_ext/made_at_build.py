@@ -1,0 +1,56 @@
+"""Pages and pictures that are made when the pages are built: the mechanisms, the animation of the tutorial."""
+
+import re
+import shutil
+import sys
+from contextlib import chdir, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from matplotlib import pyplot
+
+import holonome as hn
+from holonome import plot
+
+
+def mechanisms_page(folder: Path) -> None:
+    """One section for each mechanism, with its picture and the statement of its module."""
+    lines = ["# Mechanisms", "",
+             "The mechanisms of `hn.mechanisms`, each one file with its equations and data. `hn.mechanisms.four_bar()` makes one; its arguments change what the picture shows.",
+             "The statements below are those of the files.", ""]
+    for name, make in hn.mechanisms.available().items():
+        mechanism = make()
+        lines += [f"## {name}", "", f"{mechanism.title}. {mechanism.system.sizes_in_words}; t = {mechanism.t_span[0]:g} … {mechanism.t_span[1]:g}.", ""]
+        if mechanism.drawing is not None:
+            sol = hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0)
+            axes = plot.plot_motion(sol, mechanism.drawing)
+            axes.figure.savefig(folder / f"{name}.png", dpi=80)
+            pyplot.close("all")
+            lines += [f"![{mechanism.title}]({name}.png)", ""]
+        statement = (sys.modules[make.__module__].__doc__ or "").strip("\n")
+        lines += ["```text", statement, "```", ""]
+    (folder / "mechanisms.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def run_tutorial(docs: Path, folder: Path) -> None:
+    """What the code of the tutorial writes, its animation above all."""
+    namespace: dict = {}
+    with chdir(folder), redirect_stdout(StringIO()):
+        for block in re.findall(r"^```python\n(.*?)^```", (docs / "tutorial.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            exec(block, namespace)
+    pyplot.close("all")
+
+
+def make(app) -> None:
+    docs = Path(app.srcdir)
+    generated = docs / "_generated"
+    shutil.rmtree(generated, ignore_errors=True)
+    (generated / "extra" / "tutorial").mkdir(parents=True)
+    mechanisms_page(generated)
+    run_tutorial(docs, generated / "extra" / "tutorial")
+
+
+def setup(app):
+    """Make them before the sources are read."""
+    app.connect("builder-inited", make, priority=100)
+    return {"parallel_read_safe": True}
