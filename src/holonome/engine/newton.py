@@ -126,7 +126,7 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 
     A matrix of another cj is made up for by damping, except in components that are not tested, such as multipliers: what damping leaves of their error, extrapolation makes
-    larger in every step, and nobody would see it grow.
+    larger in every step, and nobody would see it grow.  DASSL, which has no lower bound of S, damps them all.
 
     Returns (status, converged, rate factor S, number of evaluations).
     """
@@ -145,7 +145,7 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
             delta[i] *= damping
         solve(P, context, kind, cj_of_matrix)
         for i in range(size):
-            if P.newton_weights[i] == 0.0:
+            if P.newton_weights[i] == 0.0 and P.rate_floor > 0.0:
                 delta[i] /= damping
             y[i] -= delta[i]
             e[i] -= delta[i]
