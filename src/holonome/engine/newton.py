@@ -11,10 +11,10 @@ import math
 from numba import njit
 
 from holonome.engine.calls import call, shift
-from holonome.engine.context import OK
+from holonome.engine.context import OK, SINGULAR
 
 FACTORED, DENSE = 1.0, 2.0
-"""Which factorization is in place: the emitted one or the dense one."""
+"""Which factorization is in place: the one of the formulation or the dense one."""
 
 
 @njit(cache=True)
@@ -81,8 +81,8 @@ def evaluate_matrix(P, context, t, cj):
             total += P.factors[i]
         if status == OK and total - total == 0.0:
             return OK, FACTORED
-        if status > 1:
-            return status, FACTORED
+        if status > 1 or P.matrix_kernel == 0:
+            return max(status, SINGULAR), FACTORED
     for i in range(P.size * P.size):
         P.dense[i] = 0.0
     status = call(P.matrix_kernel, t, P.y, P.scratch, context, P.dense)

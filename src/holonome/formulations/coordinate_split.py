@@ -42,9 +42,9 @@ import numpy as np
 from numba import njit
 
 from holonome.engine.calls import NativeKernel, call, shift
-from holonome.engine.context import OK, SINGULAR
+from holonome.engine.context import OK, SINGULAR, SPARE
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import CHANGED, FRESH, SPARE, ImplicitKernels, Residual
+from holonome.formulations.implicit import CHANGED, FRESH, ImplicitKernels, Residual
 from holonome.model import Model
 from holonome.system import System
 

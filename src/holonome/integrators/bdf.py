@@ -147,12 +147,12 @@ def _parts(memory):
 def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     residual, factor_count, block = compiled.residual, compiled.factor_count, compiled.block
-    size, kept = residual.size, projection.size if projection else 0
+    size, kept, factors = residual.size, projection.size if projection else 0, compiled.factor_memory
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
-               DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size,
+               DELTA: size, SCRATCH: size + 1, FACTORS: factors.size, DENSE: size * size if compiled.matrix else 0, PIVOTS: size, ROW_SCALE: size,
                ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
                DENSE_LANDED: 6 * n + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers, BLOCK: block.size}
-    values = {BLOCK: block, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
+    values = {BLOCK: block, FACTORS: factors, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
                                 FACTORS_KERNEL: compiled.factors, SOLUTION_KERNEL: compiled.solution, MATRIX_KERNEL: compiled.matrix,
                                 PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after, PROJECTION_SIZE: kept}
