@@ -2,9 +2,9 @@
 
     P A Q = L U,     L lower triangular with unit diagonal, by columns; U upper triangular, by columns, its diagonal kept inverted
 
-Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column, when the first matrix is factored (Gilbert & Peierls): the row that
-is paired with the column, unless its pivot is much smaller than another.  New values are then factored with the pivots and the pattern that are there, as KLU does.  Each pivot is compared
-with the terms it was summed from; if one has lost its digits, the pivots are chosen anew.
+Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column, when the first matrix is factored (Gilbert & Peierls): as far as there are pivots on the
+diagonal they are taken, and if the backward error says that this was not stable, pivots are chosen by size.  New values are then factored with the pivots and the pattern that are there, as KLU does.
+Each pivot is compared with the terms it was summed from; if one has lost its digits, pivots are chosen anew.
 
 A *plan* holds what is fixed, the *memory* of a factorization all the rest, the values at its end, so that several runs may share a plan.  Nothing is allocated.
 
@@ -37,8 +37,11 @@ PIVOT_MARGIN = 1e-8
 _NOTHING_LEFT = 1e-14
 """The same where pivots were just chosen: the matrix is singular."""
 
-_DIAGONAL = 1e-3
-"""The pivot on the diagonal is taken if it is at least this large compared with the largest in its column, rows scaled to one."""
+_STABLE = 1e-10
+"""Largest backward error, max |r| / (|A||x| + |b|), that new pivots may have."""
+
+_ANY, _LARGE = 1e-12, 0.1
+"""A pivot on the diagonal is taken if it is larger than this, compared with the largest in its column, rows scaled to one; at first, and where that fails."""
 
 _CROWDED = 40
 """An unknown with more neighbours is left to the end: eliminated early it would connect them all with each other."""
@@ -111,21 +114,22 @@ def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[l
 
 
 def _offsets(size, entries, room):
-    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale; as integers: rows of L, of U, begins of their columns, place of each row, four for the choice; values."""
+    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale, three for a check; as integers: rows of L, of U, begins of their columns, place of each row, four for the choice; values."""
     half = size // 2 + 1
     L = HEADER
     U = L + room
     inverse = U + room
     x = inverse + size
     scale = x + size
-    L_rows = scale + size
+    check = scale + size
+    L_rows = check + 3 * size
     U_rows = L_rows + room // 2 + 1
     L_begins = U_rows + room // 2 + 1
     U_begins = L_begins + half
     place = U_begins + half
     work = place + half
     values = work + 4 * half
-    return L, U, inverse, x, scale, L_rows, U_rows, L_begins, U_begins, place, work, values, values + entries
+    return L, U, inverse, x, scale, check, L_rows, U_rows, L_begins, U_begins, place, work, values, values + entries
 
 
 _numba_offsets = njit(cache=True)(_offsets)
@@ -146,6 +150,7 @@ class Factors(NamedTuple):
     inverse: Any
     x: Any
     scale: Any
+    check: Any
     L_rows: Any
     U_rows: Any
     L_begins: Any
@@ -158,9 +163,9 @@ class Factors(NamedTuple):
 def factors_in(memory):
     plan = integers(int(memory[PLAN]))
     size, entries, room = int(plan[0]), int(plan[1]), int(plan[2])
-    L, U, inverse, x, scale, L_rows, U_rows, L_begins, U_begins, place, work, values, _ = _numba_offsets(size, entries, room)
+    L, U, inverse, x, scale, check, L_rows, U_rows, L_begins, U_begins, place, work, values, _ = _numba_offsets(size, entries, room)
     return Factors(size, entries, room, shift(plan, 3), shift(plan, 3 + size), shift(plan, 4 + 2 * size), shift(memory, values), shift(memory, L), shift(memory, U),
-                   shift(memory, inverse), shift(memory, x), shift(memory, scale), integers(shift(memory, L_rows)), integers(shift(memory, U_rows)),
+                   shift(memory, inverse), shift(memory, x), shift(memory, scale), shift(memory, check), integers(shift(memory, L_rows)), integers(shift(memory, U_rows)),
                    integers(shift(memory, L_begins)), integers(shift(memory, U_begins)), integers(shift(memory, place)), integers(shift(memory, work)))
 
 
@@ -195,7 +200,7 @@ def _reach(F, column, k, mark, stack, resume, reached):
 
 
 @njit(cache=True)
-def _choose_pivots(F):
+def _choose_pivots(F, diagonal):
     """Factor with pivoting; pivots and patterns stay in the memory.  False if no pivot is left, or no room."""
     size, x, place = F.size, F.x, F.place
     mark, stack, resume, reached = F.work, shift(F.work, size), shift(F.work, 2 * size), shift(F.work, 3 * size)
@@ -225,7 +230,7 @@ def _choose_pivots(F):
                 pivot, largest = i, abs(x[i]) / F.scale[i]
         if pivot < 0 or not largest < np.inf:
             return False
-        if mark[column] == k and place[column] < 0 and abs(x[column]) >= _DIAGONAL * largest * F.scale[column]:
+        if mark[column] == k and place[column] < 0 and abs(x[column]) >= diagonal * largest * F.scale[column]:
             pivot = column
         place[pivot] = k
         inverse = 1.0 / x[pivot]
@@ -275,26 +280,7 @@ def _refactor(F, margin):
 
 
 @njit(cache=True)
-def factor(memory):
-    """Factor the values in the memory; returns a status."""
-    F = factors_in(memory)
-    total = 0.0
-    for p in range(F.entries):
-        total += F.values[p]
-    if total - total != 0.0:
-        return SINGULAR
-    if memory[CHOSEN] > 0.0 and _refactor(F, PIVOT_MARGIN):
-        return OK
-    memory[CHOICES] += 1.0
-    regular = _choose_pivots(F) and _refactor(F, _NOTHING_LEFT)
-    memory[CHOSEN] = 1.0 if regular else 0.0
-    return OK if regular else SINGULAR
-
-
-@njit(cache=True)
-def solve(memory, right, out):
-    """A⁻¹ right, which may be ``out`` itself."""
-    F = factors_in(memory)
+def _solve(F, right, out):
     x, L, U, L_rows, U_rows, L_begins, U_begins = F.x, F.L, F.U, F.L_rows, F.U_rows, F.L_begins, F.U_begins
     for i in range(F.size):
         x[F.place[i]] = right[i]
@@ -311,3 +297,46 @@ def solve(memory, right, out):
                 x[U_rows[p]] -= U[p] * factor
     for k in range(F.size):
         out[F.order[k]] = x[k]
+
+
+@njit(cache=True)
+def _backward_error(F):
+    """Of A x = b with the largest entries of the rows as b, by components (Oettli & Prager)."""
+    x, r, bound = F.check, shift(F.check, F.size), shift(F.check, 2 * F.size)
+    _solve(F, F.scale, x)
+    for i in range(F.size):
+        r[i] = bound[i] = F.scale[i]
+    for j in range(F.size):
+        for p in range(F.begins[j], F.begins[j + 1]):
+            term = F.values[p] * x[j]
+            r[F.rows[p]] -= term
+            bound[F.rows[p]] += abs(term)
+    largest = 0.0
+    for i in range(F.size):
+        largest = max(largest, abs(r[i]) / bound[i])
+    return largest
+
+
+@njit(cache=True)
+def factor(memory):
+    """Factor the values in the memory; returns a status."""
+    F = factors_in(memory)
+    total = 0.0
+    for p in range(F.entries):
+        total += F.values[p]
+    if total - total != 0.0:
+        return SINGULAR
+    if memory[CHOSEN] > 0.0 and _refactor(F, PIVOT_MARGIN):
+        return OK
+    memory[CHOICES] += 1.0
+    regular = _choose_pivots(F, _ANY) and _refactor(F, PIVOT_MARGIN) and _backward_error(F) < _STABLE
+    if not regular:
+        regular = _choose_pivots(F, _LARGE) and _refactor(F, _NOTHING_LEFT) and _backward_error(F) < _STABLE
+    memory[CHOSEN] = 1.0 if regular else 0.0
+    return OK if regular else SINGULAR
+
+
+@njit(cache=True)
+def solve(memory, right, out):
+    """A⁻¹ right, which may be ``out`` itself."""
+    _solve(factors_in(memory), right, out)

@@ -42,6 +42,12 @@ from holonome.system import System
 EMITTED_UP_TO = 300
 """Coordinates and constraints.  Of larger systems only the nonzeros are emitted: the code of an elimination is up to twice as fast as the loops, but takes seconds to derive and compile."""
 
+LARGEST_DENSE = 5000
+"""Coordinates and constraints beyond which there is no memory for the dense twins."""
+
+LARGEST_DERIVED = 500
+"""Coordinates and constraints beyond which the derivatives of the accelerations, which are not sparse, are too many for BDF."""
+
 LARGEST_ELIMINATION = 1_000_000
 """Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
 
@@ -64,6 +70,8 @@ class UnderlyingODE:
 
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
+        if model.n + model.rows > LARGEST_DERIVED:
+            raise ValueError(f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and constraints together; this has {model.n + model.rows}. Use 'bdf' or 'ggl'")
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
@@ -167,7 +175,7 @@ class Kernels:
         self.sparse = model.n + model.rows > EMITTED_UP_TO and not model.I.numel() and not model.lam.numel()
         self.dense = not self.sparse and elimination_cost(model) > LARGEST_ELIMINATION
         self._templates: dict[int, np.ndarray] = {}
-        self._work_size = _work_size(model.n, model.rows)
+        self._work_size = _work_size(model.n, model.rows) if model.n + model.rows <= LARGEST_DENSE else 0
 
     @cached_property
     def _emitted(self) -> _Emitted:
@@ -229,7 +237,7 @@ class Kernels:
             template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, LEFT_OUT, SPARSE, RANK]] = (self.n, self.position_rows, self.rows, self.pieces, template.size,
                                                                                             template.size + self.rows, self.rows)
             template = np.concatenate([template, np.zeros(self.rows), self._saddle.memory if self.sparse else np.zeros(0)])
-            template[WORK] = template.size
+            template[WORK] = template.size if self._work_size else 0
             self._templates[extra] = template
         template = self._templates[extra]
         context = np.zeros(template.size + self._work_size)
@@ -284,6 +292,8 @@ def _vector(memory, at, size):
 def _dense(t, y, z, context, out, what):
     """The dense twin of derivative (what = 0), landing (1) and multipliers (2)."""
     n, mg, m = np.int64(context[COORDINATES]), np.int64(context[POSITION_ROWS]), np.int64(context[ROWS])
+    if context[WORK] == 0.0:
+        return SINGULAR
     memory = shift(context, np.int64(context[WORK]))
     status = call(np.int64(context[PIECES]), t, y, z, context, memory)
     if status != OK:
