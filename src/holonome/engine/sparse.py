@@ -55,7 +55,7 @@ class Plan:
     begins, rows
         The pattern by columns, as in ``scipy.sparse.csc_matrix`` (indptr, indices).  Row i is paired with column i.
     stages
-        For each column a number; columns with smaller ones are eliminated first.
+        For each column a number; a column is eliminated after its neighbours with smaller ones, without which its pivot might vanish.
 
     Attributes
     ----------
@@ -87,28 +87,30 @@ class Plan:
 
 
 def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Order of elimination of a graph, one stage after the other, in each the node with the fewest neighbours first; and their numbers.  ``neighbours`` is used up."""
+    """Order of elimination of a graph: always the node with the fewest neighbours, of those that are not next to one of an earlier stage; and these numbers.  ``neighbours`` is used up."""
     last = max(stages, default=0) + 1
     stage = [last if len(around) > _CROWDED else own for around, own in zip(neighbours, stages, strict=True)]
-    heap = [(stage[i], len(around), i) for i, around in enumerate(neighbours)]
+    waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
+    before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
+    heap = [(len(around), i) for i, around in enumerate(neighbours) if not before[i]]
     heapq.heapify(heap)
     order, degrees, done = [], [], [False] * len(neighbours)
     while heap:
-        _, degree, k = heapq.heappop(heap)
+        degree, k = heapq.heappop(heap)
         around = neighbours[k]
         if done[k] or degree != len(around):
             continue
         done[k] = True
         order.append(k)
         degrees.append(degree)
+        for i in waiting[k]:
+            before[i] -= 1
         for i in around:
             own = neighbours[i]
-            before = len(own)
             own |= around
-            own.discard(k)
-            own.discard(i)
-            if len(own) != before:
-                heapq.heappush(heap, (stage[i], len(own), i))
+            own -= {i, k}
+            if not before[i]:
+                heapq.heappush(heap, (len(own), i))
         neighbours[k] = set()
     return order, degrees
 
