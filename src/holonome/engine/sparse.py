@@ -87,30 +87,41 @@ class Plan:
 
 
 def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Order of elimination of a graph: always the node with the fewest neighbours, of those that are not next to one of an earlier stage; and these numbers.  ``neighbours`` is used up."""
+    """Order of elimination of a graph: of the nodes that are not next to one of an earlier stage, always one with the fewest neighbours; and how many these were.
+
+    Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in the elements, the sets of nodes that eliminations connected.  ``neighbours`` is used up.
+    """
     last = max(stages, default=0) + 1
     stage = [last if len(around) > _CROWDED else own for around, own in zip(neighbours, stages, strict=True)]
     waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
     before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
-    heap = [(len(around), i) for i, around in enumerate(neighbours) if not before[i]]
+    degree, member_of, elements = [len(around) for around in neighbours], [set() for _ in neighbours], {}
+    heap = [(degree[i], i) for i in range(len(neighbours)) if not before[i]]
     heapq.heapify(heap)
     order, degrees, done = [], [], [False] * len(neighbours)
     while heap:
-        degree, k = heapq.heappop(heap)
-        around = neighbours[k]
-        if done[k] or degree != len(around):
+        bound, k = heapq.heappop(heap)
+        if done[k] or bound != degree[k]:
             continue
-        done[k] = True
+        absorbed = member_of[k]
+        around = neighbours[k].union(*[elements.pop(e) for e in absorbed]) - {k}
+        elements[k], done[k] = around, True
         order.append(k)
-        degrees.append(degree)
+        degrees.append(len(around))
+        outside: dict[int, int] = {}
+        for i in around:
+            member_of[i] -= absorbed
+            for e in member_of[i]:
+                outside[e] = outside.get(e, len(elements[e])) - 1
         for i in waiting[k]:
             before[i] -= 1
         for i in around:
-            own = neighbours[i]
-            own |= around
-            own -= {i, k}
+            neighbours[i] -= around
+            neighbours[i].discard(k)
+            degree[i] = min(len(neighbours[i]) + len(around) - 1 + sum([outside[e] for e in member_of[i]]), degree[i] + len(around) - 1)
+            member_of[i].add(k)
             if not before[i]:
-                heapq.heappush(heap, (len(own), i))
+                heapq.heappush(heap, (degree[i], i))
         neighbours[k] = set()
     return order, degrees
 
