@@ -3,8 +3,9 @@
     apt-get install libsundials-dev
     python benchmarks/chain.py [--links 10 30 100 300 1000] [--out benchmarks/results/chain.csv]
 
-Both sides integrate the GGL form by BDF with rtol = 1e-6, atol = 1e-8 and call the same compiled residual and nonzeros of the Newton matrix; IDA has the unknowns ordered link by link, so that the
-band is narrow.  The codes take turns; times per step are medians, the ratio is the median of the ratios of neighbouring runs.  SUNDIALS is that of the distribution, or the one in SUNDIALS_DIR.
+Both sides integrate the GGL form by BDF with rtol = 1e-6, atol = 1e-8 and call the same compiled residual and nonzeros of the Newton matrix; IDA has the unknowns ordered link
+by link, so that the band is narrow.  The codes take turns; times per step are medians, the ratio is the median of the ratios of neighbouring runs.  SUNDIALS is that of the
+distribution, or the one in SUNDIALS_DIR.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SECONDS = {10: 0.5, 30: 0.3, 100: 0.2, 300: 0.05, 1000: 0.02}
 UNTESTED = 1e6
 """Absolute tolerance of IDA's multipliers: its Newton test does not see them, as ours does not."""
 
-REPEATS = 7
+REPEATS, FEW = 7, 3
 _SOURCE = Path(__file__).parent / "sundials" / "ida_large.c"
 _COUNTS = ("steps", "residuals", "jacobians", "error_failures", "newton_failures", "orders")
 
@@ -59,8 +60,8 @@ class Peer:
         r, n, m = hn.GGL().residual(system.model), system.dim, system.m
         start = hn.consistent(system, mechanism.q0, mechanism.v0)
         links = n // 3
-        order = np.concatenate([[*range(3 * i, 3 * i + 3), *range(n + 3 * i, n + 3 * i + 3), *range(2 * n + 2 * i, 2 * n + 2 * i + 2), *range(2 * n + m + 2 * i, 2 * n + m + 2 * i + 2)]
-                                for i in range(links)])
+        groups = [np.arange(begin, begin + count * links).reshape(links, count) for begin, count in ((0, 3), (n, 3), (2 * n, 2), (2 * n + m, 2))]  # q, v, λ, μ of each link
+        order = np.concatenate(groups, axis=1).ravel()
         self.order, self.size, self.n = order, r.size, n
         picked = order.tolist()
         y = ca.vertcat(r.Y[picked], r.dY[picked])
@@ -80,10 +81,10 @@ class Peer:
         vector = [np.ctypeslib.ndpointer(kind, flags="C_CONTIGUOUS") for kind in (float, np.int32)]
         out, seconds, counts, message = np.empty(self.size), ct.c_double(), (ct.c_long * len(_COUNTS))(), ct.create_string_buffer(400)
         function = self.library.run_ida_large
-        function.argtypes = [ct.c_void_p, ct.c_void_p, vector[0], ct.c_int, vector[1], vector[1], ct.c_int, ct.c_int, ct.c_int, vector[0], *[ct.c_double] * 5, vector[0], vector[0], vector[0],
+        function.argtypes = [ct.c_void_p, ct.c_void_p, vector[0], ct.c_int, vector[1], vector[1], ct.c_int, ct.c_int, ct.c_int, vector[0], *[ct.c_double] * 5, *[vector[0]] * 3,
                              ct.c_void_p, ct.c_void_p, ct.c_char_p]
-        flag = function(self.kernels[0].address, self.kernels[1].address, self.context, self.size, self.begins, self.rows, self.lower, self.upper, klu, self.id, end, RTOL, ATOL, UNTESTED,
-                        newton_tolerance, self.y0, self.yp0, out, ct.byref(seconds), ct.byref(counts), message)
+        flag = function(self.kernels[0].address, self.kernels[1].address, self.context, self.size, self.begins, self.rows, self.lower, self.upper, klu, self.id, end,
+                        RTOL, ATOL, UNTESTED, newton_tolerance, self.y0, self.yp0, out, ct.byref(seconds), ct.byref(counts), message)
         y = np.empty(self.size)
         y[self.order] = out
         return (y[: 2 * self.n] if flag >= 0 else None), seconds.value, dict(zip(_COUNTS, counts, strict=True)), message.value.decode() if flag < 0 else ""
@@ -140,27 +141,29 @@ def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
         sol = hn.solve(system, (0, end), mechanism.q0, mechanism.v0, method=method, rtol=RTOL, atol=ATOL)
         seconds = time.perf_counter() - begin
         order = float(np.mean(sol.history.order)) if sol.njev else np.nan
-        return sol.y[:, -1] if sol.success else None, seconds, {"steps": sol.steps, "residuals": sol.nfev, "jacobians": sol.njev, "order": order}, "" if sol.success else sol.message
+        counts = {"steps": sol.steps, "residuals": sol.nfev, "jacobians": sol.njev, "order": order}
+        return sol.y[:, -1] if sol.success else None, seconds, counts, "" if sol.success else sol.message
 
     codes = {f"holonome {method}": lambda method=method: ours(method) for method in ("ggl", "bdf", "dop853")}
     for solver in [False, True] if klu else [False]:
         for newton in (0.33, 0.01):
             codes[f"IDA {'KLU' if solver else 'banded'}, Newton {newton}"] = lambda solver=solver, newton=newton: peer.run(end, solver, newton)
     runs: dict[str, list] = {code: [] for code in codes}
-    for _ in range(REPEATS + 1):
+    for _ in range((REPEATS if links <= 100 else FEW) + 1):
         for code, run in codes.items():
             runs[code].append(run())
     per_step = {code: np.array([run[1] / max(run[2]["steps"], 1) for run in done[1:]]) for code, done in runs.items()}
     rows, costs = [], parts(mechanism)
     for code, done in runs.items():
         y, _, counts, message = done[-1]
+        order = counts["order"] if "order" in counts else counts["orders"] / max(counts["steps"], 1)
         row = {"links": links, "unknowns": peer.size, "code": code, "us_per_step": 1e6 * np.median(per_step[code]), "steps": counts["steps"], "residuals": counts["residuals"],
-               "jacobians": counts["jacobians"], "order": counts.get("order", counts.get("orders", 0) / max(counts["steps"], 1)), "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
+               "jacobians": counts["jacobians"], "order": order, "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
                "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.dim])), "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
                "first_result_s": first_result(links, code.split()[1]) if code.startswith("holonome") else np.nan, "message": message}
         row |= {f"us_{name}": value for name, value in costs.items()} if code == "holonome ggl" else {}
         rows.append(row)
-        print(f"{links:5d} {code:26s} {row['us_per_step']:9.1f} µs a step, order {row['order']:.1f}, {row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
+        print(f"{links:5d} {code:26s} {row['us_per_step']:9.1f} µs a step, order {order:.1f}, {row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
               f"ratio {row['ratio_of_ggl']:.3f} {message}", flush=True)
     print("      " + ", ".join(f"{name} {value:.1f}" for name, value in costs.items()) + " µs; first result after "
           + ", ".join(f"{row['code'][9:]} {row['first_result_s']:.2f} s" for row in rows[:3]), flush=True)
@@ -173,8 +176,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "chain.csv")
     arguments = parser.parse_args()
     rows = []
-    here = {"date": date.today().isoformat(), "machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(), "holonome": hn.__version__, "sundials": version(),
-            "optimised": "SUNDIALS_DIR" in os.environ}
+    here = {"date": date.today().isoformat(), "machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(), "holonome": hn.__version__,
+            "sundials": version(), "optimised": "SUNDIALS_DIR" in os.environ}
     with tempfile.TemporaryDirectory() as folder:
         library, klu = compile_peer(Path(folder))
         for links in arguments.links:

@@ -223,7 +223,9 @@ def test_code_and_work_grow_linearly():
     for links in (100, 200):
         system = hn.mechanisms.chain(links=links).system
         newton, explicit = ImplicitKernels(system, "GGL", hn.GGL().residual), kernels(system)
-        assert newton.sparse and explicit.sparse and newton.F and newton.nonzeros
+        assert newton.sparse
+        assert explicit.sparse
+        assert min(newton.F, newton.nonzeros) > 0
         sizes.append([*newton.instructions, *explicit.instructions, newton.factor_memory.size, explicit.context(system).size - explicit._work_size])
     np.testing.assert_allclose(np.divide(*reversed(sizes)), 2.0, rtol=0.03)
 
@@ -255,7 +257,8 @@ def test_redundant_rows_and_massless_coordinates(monkeypatch):
     reference = hn.solve(chain.system, (0, 0.3), chain.q0, chain.v0, rtol=1e-9, atol=1e-10)
     for method in ("dop853", "ggl", "bdf"):
         sol = hn.solve(doubled, (0, 0.3), chain.q0, method=method, rtol=1e-7, atol=1e-9)
-        assert sol.success and "redundant" in sol.message, sol.message
+        assert sol.success, sol.message
+        assert "redundant" in sol.message
         np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e-4)
         sol = hn.solve(extended, (0, 0.3), np.append(chain.q0, chain.q0[0] + chain.q0[3]), method=method, rtol=1e-7, atol=1e-9)
         assert sol.success, sol.message

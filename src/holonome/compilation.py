@@ -40,7 +40,7 @@ OPTIMISED_RESULTS = 500
 """Results.  For each the optimiser looks at all the others: 4500 of them take 5 s, without it 0.05 s."""
 
 BLOCK = 1000
-"""Lines after which code that is not optimised begins a new basic block: the time that LLVM needs for one grows faster than its length (74 000 instructions: 0.4 s instead of 5 s)."""
+"""Lines after which code that is not optimised begins a new basic block: LLVM's time for one grows faster than its length (74 000 instructions: 0.4 s instead of 5 s)."""
 
 _OPERATIONS = {value: name for name, value in vars(ca).items() if name.startswith("OP_") and isinstance(value, int)}
 _FLAGS = "contract arcp"

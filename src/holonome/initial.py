@@ -127,9 +127,8 @@ def _sparse_start(point: _Point, q0: np.ndarray, v0: np.ndarray) -> tuple[np.nda
         step = out[: 2 * n] + out[2 * n: 4 * n]
         moved = max(np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300) for level in (slice(n), slice(n, 2 * n)))
         if moved <= _ROUNDING or 0.5 * before < moved <= 1e-9:
-            if run_kernel(point.compiled.derivative, point.t, y, out, point.context, out) != OK or run_kernel(point.compiled.multipliers, point.t, y, out, point.context, lam) != OK:
-                return None
-            return y[:n], y[n:], out[n: 2 * n].copy(), lam[:-1]
+            found = [run_kernel(kernel, point.t, y, step, point.context, result) for kernel, result in ((point.compiled.derivative, out), (point.compiled.multipliers, lam))]
+            return (y[:n], y[n:], out[n: 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
         y, before = y + step, moved
     return None
 

@@ -2,9 +2,9 @@
 
     P A Q = L U,     L lower triangular with unit diagonal, by columns; U upper triangular, by columns, its diagonal kept inverted
 
-Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column, when the first matrix is factored (Gilbert & Peierls): as far as there are pivots on the
-diagonal they are taken, and if the backward error says that this was not stable, pivots are chosen by size.  New values are then factored with the pivots and the pattern that are there, as KLU does.
-Each pivot is compared with the terms it was summed from; if one has lost its digits, pivots are chosen anew.
+Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column, when the first matrix is factored (Gilbert & Peierls): as far as
+there are pivots on the diagonal they are taken, and if the backward error says that this was not stable, pivots are chosen by size.  New values are then factored with the
+pivots and the pattern that are there, as KLU does.  Each pivot is compared with the terms it was summed from; if one has lost its digits, pivots are chosen anew.
 
 A *plan* holds what is fixed, the *memory* of a factorization all the rest, the values at its end, so that several runs may share a plan.  Nothing is allocated.
 
@@ -127,7 +127,9 @@ def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[l
 
 
 def _offsets(size, entries, room):
-    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale, three for a check; as integers: rows of L, of U, begins of their columns, place of each row, four for the choice; values."""
+    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale, three for a check; as integers rows of L, of U, begins of their columns, place of each row and
+    four for the choice; values.
+    """
     half = size // 2 + 1
     L = HEADER
     U = L + room

@@ -118,7 +118,8 @@ class PredictionKernels(ImplicitKernels):
         super().__init__(system, name, residual)
         refuse_lam(system.model, name)
         if system.dim * system.m**2 > LARGEST_SPLIT:
-            raise ValueError(f"method: {name.partition('(')[0]} splits coordinates by dense elimination, which is too slow for {system.dim} coordinates and {system.m} constraints; use 'ggl' or 'bdf'")
+            raise ValueError(f"method: {name.partition('(')[0]} splits coordinates by dense elimination, which is too slow for {system.dim} coordinates and {system.m} constraints"
+                             "; use 'ggl' or 'bdf'")
         self.error_test = error_test
 
     @property

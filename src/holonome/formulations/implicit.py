@@ -4,7 +4,8 @@ Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual. 
 unknowns so that q and v can be eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
 complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense elimination with row pivoting takes over.
 
-The elimination of a large system is not emitted, only the nonzeros of its matrix are: compiled loops eliminate in the same order (:mod:`holonome.engine.sparse`) and choose other pivots where these fail.
+The elimination of a large system is not emitted, only the nonzeros of its matrix are: compiled loops eliminate (:mod:`holonome.engine.sparse`), each multiplier after the
+coordinates that its row contains, and choose other pivots where these fail.
 
 Kernels, with y = (Y, Y′):
 

@@ -3,8 +3,8 @@
     K = ( M  Cᵀ )
         ( C  −e )
 
-in compiled loops.  Only the nonzeros of K and D and the vectors f, γ, g, w are emitted, by the kernel `sparse pieces`, so that the code grows with the nonzeros alone.  e is zero, or very large for rows that are left
-out: those that depend on others, and for the position level those of velocity constraints.
+in compiled loops.  Only the nonzeros of K and D and the vectors f, γ, g, w are emitted, by the kernel `sparse pieces`, so that the code grows with the nonzeros alone.
+e is zero, or very large for rows that are left out: those that depend on others, and for the position level those of velocity constraints.
 
 Kernels as there; `projection` as in :mod:`holonome.formulations.coordinate_projection`, in the metric of M.
 """
@@ -20,7 +20,6 @@ from numba import njit
 from holonome.engine import sparse
 from holonome.engine.calls import NativeKernel, call, integers, shift
 from holonome.engine.context import COORDINATES, LEFT_OUT, OK, POSITION_ROWS, ROWS, SPARE, SPARSE
-from holonome.model import Model
 from holonome.system import System
 
 _D_PATTERN = sparse.KERNEL + 1
@@ -80,7 +79,7 @@ def _by_D(pattern, D, x, n, out):
 
 @njit(cache=True)
 def _onto(memory, right, x, n, m, out):
-    """out ← x + the smallest correction that meets the right-hand side of the rows."""
+    """X + the smallest correction that meets the right-hand side of the rows."""
     for i in range(n):
         right[i] = 0.0
     solution = shift(right, n + m)
@@ -118,7 +117,7 @@ def _saddle(t, y, z, context, out, what):
     w = shift(g, mg)
     right = shift(w, m)
     solution, rows, v = shift(right, n + m), shift(right, n), shift(y, n)
-    lands = what == LANDING or what == PROJECTION
+    lands = what in (LANDING, PROJECTION)
     error, moved = out, shift(out, 2 * n)
     if what == LANDING:
         error, moved = shift(out, 2 * n), shift(out, 4 * n)

@@ -40,7 +40,7 @@ from holonome.model import Model
 from holonome.system import System
 
 EMITTED_UP_TO = 300
-"""Coordinates and constraints.  Of larger systems only the nonzeros are emitted: the code of an elimination is up to twice as fast as the loops, but takes seconds to derive and compile."""
+"""Coordinates and constraints.  Of larger systems only the nonzeros are emitted: code of an elimination is two to four times as fast as the loops, but takes seconds to derive."""
 
 LARGEST_DENSE = 5000
 """Coordinates and constraints beyond which there is no memory for the dense twins."""
@@ -71,7 +71,8 @@ class UnderlyingODE:
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
         if model.n + model.rows > LARGEST_DERIVED:
-            raise ValueError(f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and constraints together; this has {model.n + model.rows}. Use 'bdf' or 'ggl'")
+            raise ValueError(f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and constraints together; this has {model.n + model.rows}. "
+                             "Use 'bdf' or 'ggl'")
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
@@ -165,8 +166,8 @@ def _inverse_pattern(M: ca.Sparsity) -> ca.Sparsity:
 class Kernels:
     """Addresses of everything the underlying ODE needs of one system; expressions are built and compiled when first asked for.
 
-    ``sparse`` says that compiled loops eliminate instead of emitted code, as the system is large; ``dense`` that the kernels without pivoting are left out: the elimination would be too
-    large, or a coordinate has no mass.
+    ``sparse`` says that compiled loops eliminate instead of emitted code, as the system is large; ``dense`` that the kernels without pivoting are left out: the elimination
+    would be too large, or a coordinate has no mass.
     """
 
     def __init__(self, system: System) -> None:
