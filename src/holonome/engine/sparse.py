@@ -43,8 +43,8 @@ _STABLE = 1e-10
 _ANY, _LARGE = 1e-12, 0.1
 """A pivot on the diagonal is taken if it is larger than this, compared with the largest in its column, rows scaled to one; at first, and where that fails."""
 
-_CROWDED = 40
-"""An unknown with more neighbours is left to the end: eliminated early it would connect them all with each other."""
+_CROWDED, _UNUSUAL = 40, 10
+"""An unknown with more neighbours, and so many times more than is usual, is left to the end: eliminated early it would connect them all with each other."""
 
 
 class Plan:
@@ -91,8 +91,8 @@ def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[l
 
     Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in the elements, the sets of nodes that eliminations connected.  ``neighbours`` is used up.
     """
-    last = max(stages, default=0) + 1
-    stage = [last if len(around) > _CROWDED else own for around, own in zip(neighbours, stages, strict=True)]
+    last, usual = max(stages, default=0) + 1, sorted(map(len, neighbours))[len(neighbours) // 2]
+    stage = [last if len(around) > max(_CROWDED, _UNUSUAL * usual) else own for around, own in zip(neighbours, stages, strict=True)]
     waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
     before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
     degree, member_of, elements = [len(around) for around in neighbours], [set() for _ in neighbours], {}
