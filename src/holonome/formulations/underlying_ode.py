@@ -39,7 +39,7 @@ from holonome.formulations.sparse_saddle import SparseSaddle, scattered_pieces, 
 from holonome.model import Model
 from holonome.system import System
 
-EMITTED_UP_TO = 150
+EMITTED_UP_TO = 100
 """Coordinates and constraints.  Of larger systems only the nonzeros are emitted: code of an elimination is two to four times as fast as the loops, but takes seconds to derive."""
 
 LARGEST_DENSE = 5000
