@@ -252,12 +252,6 @@ def test_coordinate_without_mass(method):
     np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e-4)
 
 
-def test_very_large_systems_are_refused_by_bdf():
-    mechanism = hn.mechanisms.chain(links=250)
-    with pytest.raises(ValueError, match="BDF is made for up to 1000"):
-        hn.solve(mechanism.system, (0, 0.1), mechanism.q0, method="ggl")
-
-
 @pytest.mark.parametrize(("name", "loses"), [("index3", True), ("index2", False), ("ggl", False)])
 def test_index_3_loses_the_multipliers_where_the_step_changes(name, loses):
     """Implicit Euler: positions keep order one, but in index 3 the multiplier of a step that differs from the one before is wrong by O(1), however small the steps.

@@ -12,6 +12,7 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK
 from holonome.engine.saddle_point import RANK_TOLERANCE
 from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
+from holonome.formulations.sparse_saddle import sparse_projection
 from holonome.formulations.underlying_ode import Kernels, dense_derivative, dense_multipliers, kernels
 from holonome.system import System
 
@@ -105,6 +106,12 @@ def consistent_state(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, f
         raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
     compiled = kernels(system)
     point = _Point(system, compiled, float(t0))
+    if compiled.sparse and free.all() and metric == "mass" and (found := _sparse_start(point, q0, v0)) is not None:
+        q, v, a, lam = found
+        moved_q, moved_v = float(np.max(np.abs(q - q0))), float(np.max(np.abs(v - v0)))
+        if not repair:
+            _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
+        return Start(float(t0), q, v, a, lam, moved_q, moved_v, system.m, ())
     q = _nearest_position(point, q0, v0, free, metric)
     moved_q = float(np.max(np.abs(q - q0)))
     v = _nearest_velocity(point, q, v0, free, metric)
@@ -115,6 +122,22 @@ def consistent_state(system: System, q0, v0=None, t0: float = 0.0, *, s0=None, f
     rank, redundant = dependent_rows(pieces["C"])
     a, lam = _accelerations(point, q, v)
     return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, tuple(system.constraint_names[i] for i in redundant))
+
+
+def _sparse_start(point: _Point, q0: np.ndarray, v0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Of a large system: the nearest q and v, by the projection of its steps, with a and λ; None where that does not converge or rows depend on each other."""
+    n, first, y, before = len(q0), np.concatenate([q0, v0]), np.concatenate([q0, v0]), np.inf
+    out, lam = np.zeros(4 * n + 1), np.zeros(point.system.m + 1)
+    for _ in range(_ITERATIONS):
+        if run_kernel(sparse_projection.address, point.t, y, first - y, point.context, out) != OK or not np.all(np.isfinite(out)):
+            return None
+        step = out[: 2 * n] + out[2 * n: 4 * n]
+        moved = max(np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300) for level in (slice(n), slice(n, 2 * n)))
+        if moved <= _ROUNDING or 0.5 * before < moved <= 1e-9:
+            found = [run_kernel(kernel, point.t, y, step, point.context, result) for kernel, result in ((point.compiled.derivative, out), (point.compiled.multipliers, lam))]
+            return (y[:n], y[n:], out[n: 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
+        y, before = y + step, moved
+    return None
 
 
 def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.ndarray]:

@@ -36,8 +36,6 @@ from holonome.system import ODE, System
 from holonome.warmup import announce_first_use
 
 _SMALLEST_RTOL = 1e-14
-LARGEST_RELAY = 100
-"""Coordinates and constraints up to which "auto" tries an implicit method: deriving its code for larger systems takes longer than most runs."""
 
 
 def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s0: Any = None, w0: Any = None, method: str | Method = "auto", rtol: float = 1e-6,
@@ -131,7 +129,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
     relay = None
-    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense and system.dim + system.m <= LARGEST_RELAY:
+    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense:
         relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
     if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
         task.history = _known_points(system, chosen.integrator, t0, t1, y0)

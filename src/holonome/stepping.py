@@ -14,11 +14,11 @@ import numpy as np
 
 from holonome.engine import run
 from holonome.engine.calls import run_kernel
-from holonome.engine.context import DENSE_CALLS, LEFT_OUT, OK, RAISED, RANK, SINGULAR
+from holonome.engine.context import DENSE_CALLS, LEFT_OUT, OK, RAISED, RANK, SINGULAR, SPARE
 from holonome.errors import ModelError, SingularSystem
 from holonome.formulations.coordinate_projection import CoordinateProjection, projection_kernels
 from holonome.formulations.coordinate_split import CHANGES
-from holonome.formulations.implicit import FRESH, SPARE, ImplicitKernels
+from holonome.formulations.implicit import FRESH, ImplicitKernels
 from holonome.formulations.underlying_ode import dense_derivative, dense_landing, dense_multipliers, kernels, stabilised_derivative
 from holonome.initial import always_dependent_rows, dependent_rows
 from holonome.integrators import bdf
@@ -160,8 +160,6 @@ class Implicit(_Stepper):
     advance = staticmethod(bdf.advance)
 
     def __init__(self, system: System, formulation: Any, integrator: bdf.BDF, constant: float) -> None:
-        if system.dim + system.m > LARGEST_IMPLICIT:
-            raise ValueError(f"method: BDF is made for up to {LARGEST_IMPLICIT} coordinates and constraints together; this has {system.dim + system.m}. Use an explicit method")
         self.system, self.formulation, self.integrator, self.constant = system, formulation, integrator, constant
         self.projection = formulation if isinstance(formulation, CoordinateProjection) else None
         self.metric = (self.projection.metric, self.projection.relaxed) if self.projection else ("mass", False)

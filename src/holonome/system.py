@@ -276,7 +276,7 @@ class System:
         self._expressions, self._solved = expressions, {}
         t, q, v, p, s, w, lam = self.symbols.values()
         none = ca.SX(0, 1)
-        M, force = ca.reshape(expressions["mass"], n, n).T, expressions["force"]
+        M, force = ca.sparsify(ca.reshape(expressions["mass"], n, n).T), expressions["force"]
         if self.states:
             q, v, M, force = ca.vertcat(q, ca.SX.sym("no_q", s.numel())), ca.vertcat(v, s), ca.diagcat(M, ca.SX.eye(s.numel())), ca.vertcat(force, expressions["rate"])
         for name, symbols in (("w", w), ("lam", lam)):

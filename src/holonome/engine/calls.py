@@ -13,6 +13,7 @@ from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
 Doubles = types.CPointer(types.float64)
+Integers = types.CPointer(types.int32)
 KERNEL = types.int32(types.float64, Doubles, Doubles, Doubles, Doubles)
 """status = kernel(t, y, z, context, out)"""
 
@@ -50,7 +51,18 @@ def _shift(typingctx, pointer, offset):
     def codegen(cg, builder, signature, arguments):
         return builder.gep(arguments[0], [arguments[1]])
 
-    return Doubles(Doubles, types.int64), codegen
+    return pointer(pointer, types.int64), codegen
+
+
+@intrinsic
+def _integers(typingctx, place):
+    """The memory at an address, or behind a pointer to doubles, as 32-bit integers."""
+
+    def codegen(cg, builder, signature, arguments):
+        target = cg.get_value_type(Integers)
+        return builder.inttoptr(arguments[0], target) if isinstance(place, types.Integer) else builder.bitcast(arguments[0], target)
+
+    return Integers(types.int64 if isinstance(place, types.Integer) else place), codegen
 
 
 @intrinsic
@@ -65,6 +77,7 @@ def _pointer(typingctx, array):
 
 call: Any = _call
 shift: Any = _shift
+integers: Any = _integers
 pointer: Any = _pointer
 carray: Any = numba.carray  # pyright: ignore[reportPrivateImportUsage]
 

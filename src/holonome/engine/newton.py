@@ -11,10 +11,10 @@ import math
 from numba import njit
 
 from holonome.engine.calls import call, shift
-from holonome.engine.context import OK
+from holonome.engine.context import OK, SINGULAR
 
 FACTORED, DENSE = 1.0, 2.0
-"""Which factorization is in place: the emitted one or the dense one."""
+"""Which factorization is in place: the one of the formulation or the dense one."""
 
 
 @njit(cache=True)
@@ -81,8 +81,8 @@ def evaluate_matrix(P, context, t, cj):
             total += P.factors[i]
         if status == OK and total - total == 0.0:
             return OK, FACTORED
-        if status > 1:
-            return status, FACTORED
+        if status > 1 or P.matrix_kernel == 0:
+            return max(status, SINGULAR), FACTORED
     for i in range(P.size * P.size):
         P.dense[i] = 0.0
     status = call(P.matrix_kernel, t, P.y, P.scratch, context, P.dense)
@@ -98,17 +98,15 @@ def evaluate_matrix(P, context, t, cj):
 
 @njit(cache=True)
 def solve(P, context, kind, cj):
-    """Δ ← matrix⁻¹ Δ, for the right-hand side in ``delta``."""
+    """Δ = matrix⁻¹ F, for the right-hand side in ``delta``; left in ``scratch``."""
     if kind == FACTORED:
         call(P.solution_kernel, 0.0, P.delta, P.factors, context, P.scratch)
-        for i in range(P.size):
-            P.delta[i] = P.scratch[i]
         return
     for i in range(P.size):
         P.delta[i] *= cj ** P.row_powers[i]
     dense_solve(P.dense, P.pivots, P.delta, P.size)
     for i in range(P.size):
-        P.delta[i] *= cj ** P.column_powers[i]
+        P.scratch[i] = P.delta[i] * cj ** P.column_powers[i]
 
 
 @njit(cache=True, fastmath={"contract", "reassoc"})
@@ -121,6 +119,21 @@ def norm(x, weights, count, size):
     return math.sqrt(total / count) if count > 0.0 else 0.0
 
 
+@njit(cache=True, fastmath={"contract", "reassoc"})
+def _correct(P, damping, cj):
+    """Subtract the damped Δ from Y and E, cj times it from Y′; returns its norm."""
+    y, dy, e, delta, weights, total = P.y, shift(P.y, P.size), P.e, P.scratch, P.newton_weights, 0.0
+    untested = 1.0 if P.rate_floor > 0.0 else damping
+    for i in range(P.size):
+        step = (untested if weights[i] == 0.0 else damping) * delta[i]
+        y[i] -= step
+        e[i] -= step
+        dy[i] -= cj * step
+        step *= weights[i]
+        total += step * step
+    return math.sqrt(total / P.newton_count) if P.newton_count > 0.0 else 0.0
+
+
 @njit(cache=True)
 def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
@@ -131,26 +144,17 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     Returns (status, converged, rate factor S, number of evaluations).
     """
     damping = 2.0 / (1.0 + cj / cj_of_matrix)
-    y, dy, delta, e, size = P.y, shift(P.y, P.size), P.delta, P.e, P.size
-    rounding = 100.0 * 2.2e-16 * norm(y, P.newton_weights, P.newton_count, size)
+    rounding = 100.0 * 2.2e-16 * norm(P.y, P.newton_weights, P.newton_count, P.size)
     first, evaluations = 0.0, 0
     if P.tolerances > 0:
         P.block[0] = cj
     for m in range(most):
-        status = call(P.residual_kernel, t, y, P.block, context, delta)
+        status = call(P.residual_kernel, t, P.y, P.block, context, P.delta)
         evaluations += 1
         if status != OK:
             return status, False, rate_factor, evaluations
-        for i in range(size):
-            delta[i] *= damping
         solve(P, context, kind, cj_of_matrix)
-        for i in range(size):
-            if P.newton_weights[i] == 0.0 and P.rate_floor > 0.0:
-                delta[i] /= damping
-            y[i] -= delta[i]
-            e[i] -= delta[i]
-            dy[i] -= cj * delta[i]
-        change = norm(delta, P.newton_weights, P.newton_count, size)
+        change = _correct(P, damping, cj)
         if change <= rounding:
             return OK, True, rate_factor, evaluations
         if not change < 1e100:

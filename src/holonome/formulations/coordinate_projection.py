@@ -32,7 +32,8 @@ from holonome.engine.context import OK, SINGULAR
 from holonome.formulations.implicit import Residual
 from holonome.formulations.index1 import Index1
 from holonome.formulations.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
-from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.formulations.sparse_saddle import sparse_projection
+from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.model import Model
 from holonome.system import System
 
@@ -95,6 +96,9 @@ class ProjectionKernels:
 
     def __init__(self, system: System, metric: str, relaxed: bool) -> None:
         model = system.model
+        if kernels(system).sparse and metric == "mass" and not relaxed:
+            self.projection, self.factors, self.repeated, self.size = sparse_projection.address, 0, 0, 0
+            return
         W = model.M if metric == "mass" else ca.SX.eye(model.n)
         factors = ca.ldl(W)
         manifold, e = Manifold(model, factors), ca.SX.sym("e", 2 * model.n)

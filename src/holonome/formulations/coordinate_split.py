@@ -42,9 +42,9 @@ import numpy as np
 from numba import njit
 
 from holonome.engine.calls import NativeKernel, call, shift
-from holonome.engine.context import OK, SINGULAR
+from holonome.engine.context import OK, SINGULAR, SPARE
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import CHANGED, FRESH, SPARE, ImplicitKernels, Residual
+from holonome.formulations.implicit import CHANGED, FRESH, ImplicitKernels, Residual
 from holonome.model import Model
 from holonome.system import System
 
@@ -57,6 +57,9 @@ _DEPENDENT = 1e-9
 
 _GROWTH, _ACCEPTABLE = 2.0, 4.0
 """The split is chosen anew when the largest entry of Q has grown by the first factor since, and is larger than the second."""
+
+LARGEST_SPLIT = 200_000_000
+"""n m²: the split is found, and measured in every step, by dense elimination."""
 
 _TESTS = {"x": (0.0, 0.0), "xw": (1.0, 0.0), "bound": (1.0, 1.0)}
 
@@ -122,6 +125,9 @@ class PredictionKernels(ImplicitKernels):
     def __init__(self, system: System, name: str, residual: Callable[[Model], Residual], error_test: str) -> None:
         super().__init__(system, name, residual)
         refuse_lam(system.model, name)
+        if system.dim * system.m**2 > LARGEST_SPLIT:
+            raise ValueError(f"method: {name.partition('(')[0]} splits coordinates by dense elimination, which is too slow for {system.dim} coordinates and {system.m} constraints"
+                             "; use 'ggl' or 'bdf'")
         self.error_test = error_test
 
     @property

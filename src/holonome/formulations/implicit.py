@@ -4,11 +4,15 @@ Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual. 
 unknowns so that q and v can be eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
 complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense elimination with row pivoting takes over.
 
+The elimination of a large system is not emitted, only the nonzeros of its matrix are: compiled loops eliminate (:mod:`holonome.engine.sparse`), each multiplier after the
+coordinates that its row contains, and choose other pivots where these fail.
+
 Kernels, with y = (Y, Y′):
 
     residual      z = (cj, tolerances of q), out = F
     factors       z = (cj, e, tolerances of q), out = the nonzeros of L and U
     solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
+    nonzeros      z = (cj, e, tolerances of q), out = the nonzeros of the matrix, column by column; of large systems
     matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
 
 e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted from the diagonal, so that this row says that its
@@ -24,14 +28,17 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from holonome.engine import sparse
+from holonome.engine.calls import NativeKernel, call
+from holonome.engine.context import OK
 from holonome.model import Model
 from holonome.system import System
 
 FRESH, CHANGED = 0, 1
 """A formulation's own memory begins with: whether a new matrix is due; whether the formulation asks for one."""
 
-SPARE = 1e30
-"""The entry of e for a row that is left out."""
+EMITTED_UP_TO = 60
+"""Unknowns.  Of larger systems the elimination is not emitted: that takes a second in Python at this size and grows with its square, while the loops are nearly as fast."""
 
 PIVOT_MARGIN = 1e-8
 """Smallest pivot, relative to the terms it was summed from, that the elimination without pivoting accepts."""
@@ -217,8 +224,22 @@ class ImplicitKernels:
     def _z(self) -> ca.SX:
         return ca.vertcat(self.residual.cj, self._spare, self.residual.tolerance)
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the elimination is done by compiled loops instead of emitted code."""
+        return self.size > EMITTED_UP_TO
+
+    @cached_property
+    def _plan(self) -> sparse.Plan:
+        stages, pattern = np.zeros(self.size, int), self._matrix.sparsity()
+        for number, group in enumerate(self.residual.groups):
+            stages[group] = number
+        return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
+
     @cached_property
     def _elimination(self) -> _Elimination | None:
+        if self.sparse:
+            return None
         try:
             return _Elimination(self._matrix, self.residual.groups)
         except ArithmeticError:
@@ -226,14 +247,22 @@ class ImplicitKernels:
 
     @property
     def factor_count(self) -> int:
+        """Numbers that an emitted factorization consists of."""
         return 0 if self._elimination is None else len(self._elimination.values)
+
+    @property
+    def factor_memory(self) -> np.ndarray:
+        """Memory for a factorization."""
+        return self._plan.memory(self.nonzeros) if self.sparse else np.zeros(self.factor_count + 1)
 
     @property
     def instructions(self) -> tuple[int, int]:
         """Length of the code for an iteration and for a factorization; of a dense one, by its multiplications."""
+        made = self.system.kernels
+        if self.sparse:
+            return made[f"{self.name}: residual"].instructions + 4 * self._plan.fill, made[f"{self.name}: nonzeros"].instructions + 2 * self._plan.multiplications
         if self._elimination is None:
             return 2 * self.size**2, self.size**3
-        made = self.system.kernels
         return made[f"{self.name}: residual"].instructions + made[f"{self.name}: solution"].instructions, made[f"{self.name}: factors"].instructions
 
     def _address(self, what: str, build) -> int:
@@ -265,19 +294,42 @@ class ImplicitKernels:
     @cached_property
     def factors(self) -> int:
         r, e = self.residual, self._elimination
+        if self.sparse:
+            return factor_sparse.address
         return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), self._z, ca.densify(ca.vertcat(*e.values)), e.margin))
 
     @cached_property
     def solution(self) -> int:
         e = self._elimination
         if e is None:
-            return 0
+            return solve_sparse.address if self.sparse else 0
         right, factors = ca.SX.sym("F", self.size), ca.SX.sym("factors", len(e.values))
         return self._address("solution", lambda model: (right, factors, ca.densify(e.solve(right, factors)), None))
 
     @cached_property
+    def nonzeros(self) -> int:
+        r = self.residual
+        return self._address("nonzeros", lambda model: (ca.vertcat(r.Y, r.dY), self._z, self._matrix.nz[:], None))
+
+    @cached_property
     def matrix(self) -> int:
         r = self.residual
+        if self.sparse:
+            return 0
         scaled = ca.diag(r.cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(r.cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
         flat = ca.reshape(scaled.T, self.size**2, 1)
         return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._z, flat, None))
+
+
+@NativeKernel
+def factor_sparse(t, y, z, context, out):
+    """`factors` by loops; ``out`` is the memory of a factorization."""
+    status = call(int(out[sparse.KERNEL]), t, y, z, context, sparse.factors_in(out).values)
+    return sparse.factor(out) if status == OK else status
+
+
+@NativeKernel
+def solve_sparse(t, y, z, context, out):
+    """`solution` by loops; ``z`` is the memory of a factorization."""
+    sparse.solve(z, y, out)
+    return OK

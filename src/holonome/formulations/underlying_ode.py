@@ -4,7 +4,7 @@
 
 M = LDLᵀ and S = C M⁻¹ Cᵀ = L′D′L′ᵀ are definite for a regular system, so neither needs pivoting and the whole solution is emitted as straight-line sparse code.  The
 pivots D and D′ tell when that is no longer safe: the kernel then returns SINGULAR, and its dense twin, a rank-revealing factorization
-(:mod:`holonome.engine.saddle_point`), does the same job.
+(:mod:`holonome.engine.saddle_point`), does the same job.  Large systems are factored by compiled loops instead (:mod:`holonome.formulations.sparse_saddle`).
 
 Kernels, with y = (q, v):
 
@@ -32,11 +32,21 @@ from numba import njit
 
 from holonome.engine import saddle_point as sp
 from holonome.engine.calls import NativeKernel, call, carray, pointer, run_kernel, shift
-from holonome.engine.context import COORDINATES, DENSE_CALLS, LEFT_OUT, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, WORK
+from holonome.engine.context import COORDINATES, DENSE_CALLS, LEFT_OUT, OK, PARAMETERS, PIECES, POSITION_ROWS, RANK, ROWS, SINGULAR, SPARSE, WORK
 from holonome.formulations.implicit import Residual, at, tested, unknowns
 from holonome.formulations.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
+from holonome.formulations.sparse_saddle import SparseSaddle, scattered_pieces, sparse_derivative, sparse_landing, sparse_multipliers
 from holonome.model import Model
 from holonome.system import System
+
+EMITTED_UP_TO = 100
+"""Coordinates and constraints.  Of larger systems only the nonzeros are emitted: code of an elimination is two to four times as fast as the loops, but takes seconds to derive."""
+
+LARGEST_DENSE = 5000
+"""Coordinates and constraints beyond which there is no memory for the dense twins."""
+
+LARGEST_DERIVED = 500
+"""Coordinates and constraints beyond which the derivatives of the accelerations, which are not sparse, are too many for BDF."""
 
 LARGEST_ELIMINATION = 1_000_000
 """Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
@@ -69,6 +79,9 @@ class UnderlyingODE:
 
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
+        if model.n + model.rows > LARGEST_DERIVED:
+            raise ValueError(f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and constraints together; this has {model.n + model.rows}. "
+                             "Use 'bdf' or 'ggl'")
         n, emitted = model.n, _Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y))
@@ -162,35 +175,49 @@ def _inverse_pattern(M: ca.Sparsity) -> ca.Sparsity:
 class Kernels:
     """Addresses of everything the underlying ODE needs of one system; expressions are built and compiled when first asked for.
 
-    ``dense`` says that the kernels without pivoting are left out: the elimination would be too large, or a coordinate has no mass.
+    ``sparse`` says that compiled loops eliminate instead of emitted code, as the system is large; ``dense`` that the kernels without pivoting are left out: the elimination
+    would be too large, or a coordinate has no mass.
     """
 
     def __init__(self, system: System) -> None:
         model = system.model
         self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
-        self.dense = elimination_cost(model) > LARGEST_ELIMINATION
+        self.sparse = model.n + model.rows > EMITTED_UP_TO and not model.I.numel() and not model.lam.numel()
+        self.dense = not self.sparse and elimination_cost(model) > LARGEST_ELIMINATION
         self._templates: dict[int, np.ndarray] = {}
-        self._work_size = _work_size(model.n, model.rows)
+        self._work_size = _work_size(model.n, model.rows) if model.n + model.rows <= LARGEST_DENSE else 0
 
     @cached_property
     def _emitted(self) -> _Emitted:
         return _Emitted(self.system.model)
 
     @cached_property
+    def _saddle(self) -> SparseSaddle:
+        return SparseSaddle(self.system)
+
+    @cached_property
     def derivative(self) -> int:
+        if self.sparse:
+            return sparse_derivative.address
         return dense_derivative.address if self.dense else self.system.kernel("derivative", self._emitted.derivative).address
 
     @cached_property
     def landing(self) -> int:
+        if self.sparse:
+            return sparse_landing.address
         return dense_landing.address if self.dense else self.system.kernel("landing", self._emitted.landing).address
 
     @cached_property
     def multipliers(self) -> int:
+        if self.sparse:
+            return sparse_multipliers.address
         return dense_multipliers.address if self.dense else self.system.kernel("multipliers", self._emitted.multipliers).address
 
     @property
     def instructions(self) -> tuple[int, int]:
         """Length of the code for the derivative and for a landing."""
+        if self.sparse:
+            return self._saddle.instructions
         return self.system.kernel("derivative", self._emitted.derivative).instructions, self.system.kernel("landing", self._emitted.landing).instructions
 
     @cached_property
@@ -211,16 +238,19 @@ class Kernels:
 
     @cached_property
     def pieces(self) -> int:
-        return self.system.kernel("pieces", _pieces).address
+        return scattered_pieces.address if self.sparse else self.system.kernel("pieces", _pieces).address
 
     def context(self, system: System, extra: int = 0) -> np.ndarray:
         """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left free behind the parameters."""
         if extra not in self._templates:
-            template = self._templates[extra] = system.context(extra)
-            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, LEFT_OUT, WORK, RANK]] = (self.n, self.position_rows, self.rows, self.pieces, template.size,
-                                                                                         template.size + self.rows, self.rows)
+            template = system.context(extra)
+            template[[COORDINATES, POSITION_ROWS, ROWS, PIECES, LEFT_OUT, SPARSE, RANK]] = (self.n, self.position_rows, self.rows, self.pieces, template.size,
+                                                                                            template.size + self.rows, self.rows)
+            template = np.concatenate([template, np.zeros(self.rows), self._saddle.memory if self.sparse else np.zeros(0)])
+            template[WORK] = template.size if self._work_size else 0
+            self._templates[extra] = template
         template = self._templates[extra]
-        context = np.zeros(template.size + self.rows + self._work_size)
+        context = np.zeros(template.size + self._work_size)
         context[: template.size] = template
         context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
         system.fill_guess(context)
@@ -272,6 +302,8 @@ def _vector(memory, at, size):
 def _dense(t, y, z, context, out, what):
     """The dense twin of derivative (what = 0), landing (1) and multipliers (2)."""
     n, mg, m = np.int64(context[COORDINATES]), np.int64(context[POSITION_ROWS]), np.int64(context[ROWS])
+    if context[WORK] == 0.0:
+        return SINGULAR
     memory = shift(context, np.int64(context[WORK]))
     status = call(np.int64(context[PIECES]), t, y, z, context, memory)
     if status != OK:

@@ -41,6 +41,9 @@ MOST = 6
  AFTER_KERNEL, PROJECTION_FACTORS, PROJECTION_KERNEL, PROJECTION_SIZE, PROJECTION_REPEATED, PROJECTION_Z, PROJECTED) = range(64, 86)
 _XRATE = 0.25
 
+_AT_ONCE = 256
+"""Unknowns whose differences are gone through together, so that they stay in the fastest cache."""
+
 
 @dataclass(frozen=True)
 class BDF:
@@ -156,12 +159,13 @@ def _parts(memory):
 def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     residual, factor_count, block = compiled.residual, compiled.factor_count, compiled.block
-    size, kept = residual.size, projection.size if projection else 0
+    size, kept, factors = residual.size, projection.size if projection else 0, compiled.factor_memory
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
-               DELTA: size, SCRATCH: size + 1, FACTORS: factor_count + 1, DENSE: size * size, PIVOTS: size, ROW_SCALE: size,
+               DELTA: size, SCRATCH: size + 1, FACTORS: factors.size, DENSE: size * size if compiled.matrix else 0, PIVOTS: size, ROW_SCALE: size,
                ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
                DENSE_LANDED: 6 * n + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers, BLOCK: block.size}
-    values = {BLOCK: block, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested, ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
+    values = {BLOCK: block, FACTORS: factors, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested,
+              ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
                                 FACTORS_KERNEL: compiled.factors, SOLUTION_KERNEL: compiled.solution, MATRIX_KERNEL: compiled.matrix,
                                 PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after, PROJECTION_SIZE: kept}
@@ -244,14 +248,16 @@ def _coefficients(P, memory, counts, h):
 def _predict(P, memory, context, t, k):
     """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true.  Returns a status."""
     size, y, dy = P.size, P.y, shift(P.y, P.size)
-    for i in range(size):
-        y[i], dy[i], P.e[i] = 0.0, 0.0, 0.0
-    for j in range(k + 1):
-        g = P.gamma[j]
-        for i in range(size):
-            value = P.phi[j * size + i]
-            y[i] += value
-            dy[i] += g * value
+    for begin in range(0, size, _AT_ONCE):
+        end = min(begin + _AT_ONCE, size)
+        for i in range(begin, end):
+            y[i], dy[i], P.e[i] = P.phi[i], 0.0, 0.0
+        for j in range(1, k + 1):
+            g = P.gamma[j]
+            for i in range(begin, end):
+                value = P.phi[j * size + i]
+                y[i] += value
+                dy[i] += g * value
     kernel, status = int(memory[PREDICTION_KERNEL]), OK
     if kernel != 0:
         for i in range(2 * P.n, size):
@@ -330,14 +336,16 @@ def _restore(P, memory, counts, h):
 def _update(P, k, max_order):
     """Bring the differences φ up to date with the accepted correction."""
     size = P.size
-    if k < max_order:
-        for i in range(size):
-            P.phi[(k + 1) * size + i] = P.e[i]
-    for i in range(size):
-        P.phi[k * size + i] += P.e[i]
-    for j in range(k - 1, -1, -1):
-        for i in range(size):
-            P.phi[j * size + i] += P.phi[(j + 1) * size + i]
+    for begin in range(0, size, _AT_ONCE):
+        end = min(begin + _AT_ONCE, size)
+        if k < max_order:
+            for i in range(begin, end):
+                P.phi[(k + 1) * size + i] = P.e[i]
+        for i in range(begin, end):
+            P.phi[k * size + i] += P.e[i]
+        for j in range(k - 1, -1, -1):
+            for i in range(begin, end):
+                P.phi[j * size + i] += P.phi[(j + 1) * size + i]
 
 
 @njit(cache=True)
@@ -379,23 +387,34 @@ def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
     return h
 
 
+@njit(cache=True, fastmath={"contract", "reassoc"})
+def _norms(P, k):
+    """Of e, φ_{k+1} + e and φ_k + φ_{k+1} + e."""
+    e, highest, second, weights = P.e, shift(P.phi, k * P.size), shift(P.phi, (k - 1) * P.size), P.error_weights
+    here, below, further = 0.0, 0.0, 0.0
+    for i in range(P.size):
+        w, x = weights[i], e[i]
+        here += (x * w) * (x * w)
+        x += highest[i]
+        below += (x * w) * (x * w)
+        x += second[i]
+        further += (x * w) * (x * w)
+    count = P.error_count if P.error_count > 0.0 else math.inf
+    return math.sqrt(here / count), math.sqrt(below / count), math.sqrt(further / count)
+
+
 @njit(cache=True)
 def _estimate(P, k):
     """Error terms at orders k, k − 1, k − 2 and whether the order should fall; (‖e‖, terk, terkm1, erkm1, order, estimate)."""
-    size = P.size
-    size_of_e = _norm_of_error(P, P.e)
+    size_of_e, below, further = _norms(P, k)
     erk = P.sigma[k] * size_of_e
     terk = (k + 1.0) * erk
     order, estimate, terkm1, erkm1 = k, erk, 0.0, 0.0
     if k > 1:
-        for i in range(size):
-            P.delta[i] = P.phi[k * size + i] + P.e[i]
-        erkm1 = P.sigma[k - 1] * _norm_of_error(P, P.delta)
+        erkm1 = P.sigma[k - 1] * below
         terkm1 = k * erkm1
         if k > 2:
-            for i in range(size):
-                P.delta[i] += P.phi[(k - 1) * size + i]
-            terkm2 = (k - 1.0) * P.sigma[k - 2] * _norm_of_error(P, P.delta)
+            terkm2 = (k - 1.0) * P.sigma[k - 2] * further
             lower = max(terkm1, terkm2) <= terk
         else:
             lower = terkm1 <= 0.5 * terk
