@@ -70,7 +70,7 @@ def test_dense_and_emitted_kernels_agree(name):
     y = np.concatenate([mechanism.q0 + 1e-3 * random.normal(size=n), random.normal(size=n)])
     z, context = random.normal(size=2 * n + 1), compiled.context(system)
     for emitted, dense, size in ((compiled.derivative, dense_derivative, 2 * n), (compiled.landing, dense_landing, 6 * n + 2), (compiled.multipliers, dense_multipliers, m)):
-        first, second = np.full(size + 1, np.nan), np.full(size + 1, np.nan)
+        first, second = np.full(compiled.landing_size, np.nan), np.full(compiled.landing_size, np.nan)
         assert run_kernel(emitted, 0.0, y, z, context, first) == OK
         assert run_kernel(dense.address, 0.0, y, z, context, second) == OK
         np.testing.assert_allclose(first[:size], second[:size], rtol=1e-8, atol=1e-9 * np.max(np.abs(first[:size])))

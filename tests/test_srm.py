@@ -149,13 +149,92 @@ def test_more_iterations_for_a_finer_tolerance():
     assert counts == sorted(set(counts))
 
 
-def test_any_eps_with_bdf():
+BDF = hn.BDF()
+
+
+@pytest.mark.parametrize("srm", [
+    hn.SRM(), hn.SRM(E="inverse"), hn.SRM(E="transpose"), hn.SRM(variant="singular"), hn.SRM(variant="baumgarte"), hn.SRM(variant="baumgarte", alpha=(1, 2, 1), E="inverse"),
+    hn.SRM(variant="underlying"), hn.SRM(E=lambda x: np.array([[1 + x[0] ** 2]])),
+], ids=["(4.14)", "inverse", "transpose", "(4.23)", "(4.5)", "(4.5) α₁ = 1", "(4.12)", "function"])
+def test_index_3_by_bdf(srm):
+    """ε and the number of iterations are chosen; x, and y between the steps."""
+    times = np.linspace(0, 1, 11)
+    exact, y = circle_exact(times)
+    q0, v0 = [np.cos(0.4), np.sin(0.4)], [-0.7 * np.sin(0.4), 0.7 * np.cos(0.4)]
+    sol = hn.solve(circle(), (0, 1), q0, v0, method=hn.Method(srm, BDF), rtol=1e-7, atol=1e-9, t_eval=times)
+    assert sol.success, sol.message
+    assert 2 <= sol.iterations <= 4
+    np.testing.assert_allclose(sol.x, exact, atol=1e-6)
+    if srm.variant != "underlying":
+        np.testing.assert_allclose(sol.y[0, 3:], y[3:], rtol=1e-4)
+
+
+@pytest.mark.parametrize("span", [(0.0, 1.0), (1.0, 0.0)])
+@pytest.mark.parametrize("srm", [hn.SRM(), hn.SRM(E="inverse"), hn.SRM(E="transpose"), hn.SRM(variant="singular"), hn.SRM(alpha=(1, 100), eps=1e-9, iterations=1)],
+                         ids=["identity", "inverse", "transpose", "(3.2)", "α₁ = 1"])
+def test_index_2_by_bdf(srm, span):
+    problem, exact = paper.example_6_1()
+    sol = hn.solve(problem, span, exact(span[0]), method=hn.Method(srm, BDF), rtol=1e-7, atol=1e-9)
+    assert sol.success, sol.message
+    np.testing.assert_allclose(sol.x, exact(sol.t), atol=2e-6)
+
+
+@pytest.mark.parametrize("srm", [{}, {"E": "inverse"}, {"variant": "singular"}], ids=["(5.3)", "inverse", "(5.5)"])
+def test_steps_of_bdf_do_not_depend_on_eps(srm):
     pendulum = hn.mechanisms.pendulum()
-    for eps in (None, 1e-6):
-        sol = hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(eps=eps, iterations=2), hn.BDF()), rtol=1e-6)
-        exact = hn.solve(pendulum.system, (0, 1), pendulum.q0, rtol=1e-12, atol=1e-12, t_eval=sol.t)
-        np.testing.assert_allclose(sol.q, exact.q, atol=3e-5)
-        assert sol.drift[0] < 1e-6
+    exact = hn.solve(pendulum.system, (0, 1), pendulum.q0, rtol=1e-12, atol=1e-12, t_eval=[1.0])
+    counts = []
+    for eps in (1e-4, 1e-6, 1e-8, 1e-10):
+        sol = hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(eps=eps, **srm), BDF), rtol=1e-5, atol=1e-6)
+        assert sol.success, sol.message
+        assert np.max(np.abs(sol.q[:, -1] - exact.q[:, 0])) < 2e-4
+        assert np.max(np.abs(sol.gv)) < 1e-4
+        counts.append(sol.steps + sol.rejections)
+    assert max(counts) < 1.3 * min(counts)
+
+
+def test_iterations_of_bdf_are_added_until_they_settle():
+    """At ε = 0.01 each iteration gains about two digits; as many are taken as the tolerance asks for, and not more."""
+    pendulum = hn.mechanisms.pendulum()
+    exact = hn.solve(pendulum.system, (0, 1), pendulum.q0, rtol=1e-12, atol=1e-12, t_eval=[1.0])
+
+    def error(iterations, rtol):
+        sol = hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(eps=0.01, iterations=iterations), BDF), rtol=rtol, atol=rtol)
+        return np.max(np.abs(sol.q[:, -1] - exact.q[:, 0])), sol.history.iterations[-1]
+
+    given = [error(s, 1e-9)[0] for s in (1, 2, 3)]
+    assert given[0] > 1e-3
+    assert given[0] > 10 * given[1] > 100 * given[2]
+    chosen = [error(None, rtol) for rtol in (1e-3, 1e-5, 1e-7)]
+    assert [count for _, count in chosen] == sorted({count for _, count in chosen})
+    for (miss, _), rtol in zip(chosen, (1e-3, 1e-5, 1e-7), strict=True):
+        assert miss < 30 * rtol
+
+
+def test_bdf_begins_anew_with_a_smaller_eps():
+    mechanism = hn.mechanisms.andrews()
+    span = (0, 0.03)
+    sol = hn.solve(mechanism.system, span, mechanism.q0, mechanism.v0, method=hn.Method(hn.SRM(), BDF), rtol=1e-6, atol=1e-6)
+    assert sol.success, sol.message
+    assert "at the start" in sol.message
+    np.testing.assert_allclose(sol.q[:, -1], hn.solve(mechanism.system, span, mechanism.q0, mechanism.v0, rtol=1e-12, atol=1e-12).q[:, -1], atol=1e-3)
+
+
+def test_between_steps_of_bdf():
+    pendulum = hn.mechanisms.pendulum()
+    method = hn.Method(hn.SRM(), BDF)
+    sol, exact = (hn.solve(pendulum.system, (0, 2), pendulum.q0, method=m, rtol=1e-8, atol=1e-8, dense_output=True, events=lambda q: q[0]) for m in (method, "dop853"))
+    np.testing.assert_allclose(sol.t_events[0], exact.t_events[0], atol=1e-5)
+    times = np.linspace(0, 2, 37)
+    np.testing.assert_allclose(sol.sol(times)[0], exact.sol(times)[0], atol=1e-5)
+    np.testing.assert_allclose(sol.lam, hn.solve(pendulum.system, (0, 2), pendulum.q0, rtol=1e-11, t_eval=sol.t).lam, atol=1e-3)
+
+
+def test_a_jump_of_the_force_under_bdf():
+    """A step never crosses the switch at t = 0.5; behind it the derivatives are new."""
+    pushed = hn.System(np.eye(2), lambda t: np.array([np.where(t > 0.5, 3.0, 0.0), -9.81]), lambda q: q @ q - 1)
+    sol, exact = (hn.solve(pushed, (0, 1), [1, 0], method=m, rtol=1e-7, atol=1e-7, t_eval=[0.5, 1.0]) for m in (hn.Method(hn.SRM(), BDF), "dop853"))
+    np.testing.assert_allclose(sol.q, exact.q, atol=1e-5)
 
 
 def test_velocity_constraints_join_on_the_velocity_level():
@@ -199,6 +278,38 @@ def test_results_between_steps_and_events():
     np.testing.assert_allclose(srm.q, srm.sol(srm.t)[0], atol=1e-9)
 
 
+@pytest.mark.parametrize("integrator", [hn.RungeKutta("dop853"), BDF], ids=["dop853", "BDF"])
+def test_events_and_dense_output_of_general_problems(integrator):
+    """As scipy has them: Example 6.1 with x = (e⁻ᵗ, sin t), and a point on a circle."""
+    problem, exact = paper.example_6_1()
+
+    def half(x):
+        return x[0] - 0.5
+
+    def late(t, x):
+        return x[1] - np.sin(0.9)
+
+    late.terminal = True
+    sol = hn.solve(problem, (0, 1), [1, 0], method=hn.Method(hn.SRM(), integrator), rtol=1e-8, atol=1e-8, events=[half, late], dense_output=True)
+    assert sol.status == 1
+    assert sol.t[-1] == pytest.approx(0.9, abs=1e-6)
+    assert sol.t_events[0] == pytest.approx([np.log(2)], abs=1e-6)
+    np.testing.assert_allclose(sol.x_events[0][0], exact(np.log(2)), atol=1e-6)
+    times = np.linspace(0, 0.9, 31)
+    np.testing.assert_allclose(sol.sol(times), exact(times), atol=1e-6)
+    np.testing.assert_allclose(sol.sol(0.3), exact(0.3), atol=1e-6)
+    with pytest.raises(ValueError, match="t: the solution is known from 0 to"):
+        sol.sol(0.95)
+    q0, v0 = [np.cos(0.4), np.sin(0.4)], [-0.7 * np.sin(0.4), 0.7 * np.cos(0.4)]
+    sol = hn.solve(circle(), (0, 1), q0, v0, method=hn.Method(hn.SRM(), integrator), rtol=1e-8, atol=1e-8, events=lambda x, v: x @ v - 1, dense_output=True, t_eval=[1.0])
+    x, v = sol.sol(times)
+    np.testing.assert_allclose(x, circle_exact(times)[0], atol=1e-6)
+    np.testing.assert_allclose(np.sum(x * v, axis=0), 0, atol=1e-5)
+    assert sol.t_events[0].size == 0
+    with pytest.raises(hn.ModelError, match=r"events\[0\] has shape \(2,\); expected a number"):
+        hn.solve(problem, (0, 1), [1, 0], events=lambda x: x)
+
+
 @pytest.mark.parametrize("srm", [hn.SRM(alpha=(1, 100), eps=1e-9, iterations=1), hn.SRM(), hn.SRM(variant="singular")], ids=["α₁ = 1", "α₁ = 0", "(3.2)"])
 def test_backward_in_time(srm):
     problem, exact = paper.example_6_1()
@@ -238,34 +349,114 @@ def passages(method, starts, seed):
 
 
 def test_a_thousand_passages():
+    """The energy relative to the kinetic one is that of a length of one and a weight of one; see `passages`."""
     count, energy, branch, missed = passages("auto", 500, 1)
     assert count >= 1000
-    assert energy < 1e-6
+    assert energy < 1e-7
     assert branch < 1e-9
     assert missed <= 0.005 * count
 
 
 def test_passages_by_srm():
-    count, energy, branch, missed = passages("srm", 30, 2)
-    assert count >= 50
-    assert energy < 3e-5
+    count, energy, branch, missed = passages("srm", 40, 2)
+    assert count >= 70
+    assert energy < 3e-7
     assert branch < 1e-7
     assert missed <= 2
 
 
-def test_the_times_of_the_passages_are_told():
+def test_passages_by_srm_and_bdf():
+    """Its energy is that of BDF at this tolerance."""
+    count, energy, branch, missed = passages(hn.Method(hn.SRM(variant="singular"), BDF), 40, 2)
+    assert count >= 70
+    assert energy < 5e-6
+    assert branch < 1e-6
+    assert missed <= 2
+
+
+@pytest.mark.parametrize("method", ["auto", "dopri5", "srm", "bdf", "ggl", "cm", hn.Method(hn.SRM(variant="singular"), BDF)], ids=str)
+def test_the_times_of_the_passages_are_told(method):
+    """As they are noticed on the way they do not depend on the points that are kept."""
     mechanism = hn.mechanisms.slider_crank()
     exact = hn.solve(mechanism.system, (0, 4), mechanism.q0, mechanism.v0, rtol=1e-11, atol=1e-11, events=lambda q: np.cos(q[2]))
-    for method in ("auto", "srm", "bdf"):
-        sol = hn.solve(mechanism.system, (0, 4), mechanism.q0, mechanism.v0, method=method, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(sol.singular_times, exact.t_events[0], atol=1e-5)
-        assert "rank of the constraints fell on the way, 3 times: t = 0.75953" in sol.message
+    for rtol, t_eval in ((1e-3, [4.0]), (1e-7, None), (1e-9, [4.0])):
+        sol = hn.solve(mechanism.system, (0, 4), mechanism.q0, mechanism.v0, method=method, rtol=rtol, atol=rtol, t_eval=t_eval)
+        np.testing.assert_allclose(sol.singular_times, exact.t_events[0], atol=max(1e-5, 10 * rtol))
+        assert "rank of the constraints fell on the way, 3 times: t = 0.759" in sol.message
+
+
+def test_passages_among_events_and_backward_in_time():
+    mechanism = hn.mechanisms.slider_crank()
+    stop = hn.Event(lambda t: t - 3, terminal=True)
+    there = hn.solve(mechanism.system, (0, 4), mechanism.q0, mechanism.v0, rtol=1e-8, events=[lambda q: np.cos(q[2]), stop])
+    assert there.t[-1] == pytest.approx(3)
+    np.testing.assert_allclose(there.singular_times, there.t_events[0], atol=1e-5)
+    assert there.singular_times.size == 2
+    back = hn.solve(mechanism.system, (3, 0), there.q[:, -1], there.v[:, -1], rtol=1e-8)
+    np.testing.assert_allclose(back.singular_times[::-1], there.singular_times, atol=1e-5)
+
+
+def test_rows_that_become_parallel_on_the_way():
+    """Y = 0 and y = x z: no row vanishes, but at x = 0 they have one direction.  Without forces the motion along z = 0 is uniform, and steps are long."""
+    system = hn.System(np.eye(3), np.zeros(3), lambda q: np.array([q[1], q[1] - q[0] * q[2]]))
+    for method in ("dopri5", "dop853", "bdf"):
+        sol = hn.solve(system, (0, 3), [-1, 0, 0], [0.9, 0, 0], method=method)
+        assert sol.success, sol.message
+        np.testing.assert_allclose(sol.singular_times, [1 / 0.9], atol=1e-3)
+        np.testing.assert_allclose(sol.q[:, -1], [1.7, 0, 0], atol=1e-6)
+
+
+def test_singular_points_of_general_problems_are_told():
+    """GB = |x|² vanishes at t = 1/2 in Example 6.2."""
+    problem, exact = paper.example_6_2()
+    for integrator in (hn.RungeKutta("dop853"), BDF):
+        sol = hn.solve(problem, (0, 1), exact(0.0), method=hn.Method(hn.SRM(variant="singular"), integrator), rtol=1e-6, atol=1e-8, t_eval=[1.0])
+        assert sol.success, sol.message
+        np.testing.assert_allclose(sol.singular_times, [0.5], atol=1e-4)
+        np.testing.assert_allclose(sol.x[:, -1], exact(1.0), atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["pendulum", "four_bar", "andrews", "slider_crank_unequal"])
 def test_regular_motions_have_no_singular_times(name):
     mechanism = hn.mechanisms.get(name)
     assert hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0).singular_times.size == 0
+
+
+def upright(omega1, omega2):
+    """Both bars of the slider-crank on the vertical axis, turning."""
+    return np.array([0, -0.5, 1.5 * np.pi, 0, -0.5, 0.5 * np.pi]), np.array([0.5 * omega1, 0, omega1, omega1 - 0.5 * omega2, 0, omega2])
+
+
+@pytest.mark.parametrize(("omega2", "reason"), [(-3.0, "and v0 satisfies it, but no method can begin here"), (3.0, "and v0 satisfies it"),
+                                                (1.0, "but v0 does not satisfy it: no motion passes here with this velocity")])
+def test_a_start_in_a_singular_position_is_explained(omega2, reason):
+    """d²/dt² (sin φ₁ + sin φ₂) = φ₁′² − φ₂′² there: both bars turn with one speed, in either direction."""
+    system, (q0, v0) = hn.mechanisms.slider_crank().system, upright(3.0, omega2)
+    for method in ("auto", "srm", "bdf"):
+        with pytest.raises(hn.InconsistentStart, match=f"q0 is a singular position: slider .*The second derivative of the constraints decides the branch, {reason}"):
+            hn.solve(system, (0, 1), q0, v0, method=method)
+
+
+def test_beside_a_singular_position_a_start_is_possible():
+    """As the message says, and as close as 1e-9."""
+    system, (q0, v0) = hn.mechanisms.slider_crank().system, upright(3.0, -3.0)
+    for method in ("auto", "srm"):
+        sol = hn.solve(system, (0, 1), q0 + 1e-4 * v0, v0, method=method, repair=True, rtol=1e-8, atol=1e-10)
+        assert sol.success, sol.message
+        assert np.max(np.abs(sol.energy - sol.energy[0])) < 1e-6
+        assert np.max(np.abs(sol.q[2] + sol.q[5] - 2 * np.pi)) < 1e-7
+    for distance in (1e-6, 1e-8, 1e-9):
+        sol = hn.solve(system, (0, 1), *start(1.5 * np.pi + distance, -3.0, 1.0, 1.0), method="srm", rtol=1e-8, atol=1e-10)
+        assert sol.success, sol.message
+        assert np.max(np.abs(sol.energy - sol.energy[0])) < 1e-6
+
+
+def test_rest_in_a_singular_position_is_no_impasse():
+    system, (q0, v0) = hn.mechanisms.slider_crank().system, upright(0.0, 0.0)
+    for method in ("auto", "bdf"):
+        sol = hn.solve(system, (0, 1), q0, v0, method=method)
+        assert sol.success, sol.message
+        np.testing.assert_allclose(sol.q[:, -1], q0, atol=1e-6)
 
 
 def test_the_exact_singular_point_is_held():
@@ -277,15 +468,15 @@ def test_the_exact_singular_point_is_held():
     np.testing.assert_allclose(sol.x[1, -1], 2.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["srm", hn.Method(hn.SRM(variant="singular", eps=1e-3, iterations=2), HEUN), "auto"])
+@pytest.mark.parametrize("method", ["srm", hn.Method(hn.SRM(variant="singular", eps=1e-3, iterations=2), HEUN), hn.Method(hn.SRM(variant="singular"), BDF), "auto"])
 def test_an_impasse_is_named(method):
     """The curve x² = y³ ends in a cusp that no motion passes smoothly."""
     cusp = hn.System(np.eye(2), [0.0, -1.0], lambda q: q[0] ** 2 - q[1] ** 3)
     sol = hn.solve(cusp, (0, 10), [1.0, 1.0], method=method)
     assert not sol.success
     assert "an impasse" in sol.message
-    assert sol.t[-1] == pytest.approx(2.2128, abs=2e-3)
-    assert np.hypot(*sol.q[:, -1]) < 5e-3
+    assert sol.t[-1] == pytest.approx(2.2128, abs=1e-2)
+    assert np.hypot(*sol.q[:, -1]) < 1e-2
 
 
 # boundary values
@@ -391,7 +582,7 @@ def test_runs_are_checked():
         hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(alpha=(1, 1)), HEUN))
     with pytest.raises(ValueError, match="lets the constraints drift"):
         hn.solve(problem, (0, 1), [1, 0], method=hn.Method(hn.SRM(alpha=(1, 0)), HEUN))
-    with pytest.raises(ValueError, match="SRM with BDF runs forward in time only"):
-        hn.solve(pendulum.system, (1, 0), pendulum.q0, method=hn.Method(hn.SRM(), hn.BDF()))
-    with pytest.raises(TypeError, match="with BDF only variant='invariant'"):
-        hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(variant="singular"), hn.BDF()))
+    with pytest.raises(ValueError, match="post_stabilization moves a point away from the polynomial"):
+        hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(post_stabilization=2), BDF))
+    with pytest.raises(ValueError, match="constant order needs a known history"):
+        hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(), hn.BDF(step=1e-3, order=2)))

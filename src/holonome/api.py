@@ -20,6 +20,7 @@ from holonome.formulations.index3 import Index3
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.higher_index import Index2System, Index3System
+from holonome.higher_index_run import HigherIndexSolution
 from holonome.initial import Start, consistent
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
@@ -27,6 +28,5 @@ from holonome.interop.sympy import from_sympy
 from holonome.local_iteration import LocalIteration, solve_coupled
 from holonome.method import Method, methods
 from holonome.result import History, Solution
-from holonome.sequential import HigherIndexSolution
 from holonome.solve import solve
 from holonome.system import ODE, System

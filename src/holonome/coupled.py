@@ -440,7 +440,7 @@ def place_of_force(system: System) -> int:
 def landed(system: System, context: np.ndarray, t: float, y: np.ndarray) -> np.ndarray:
     """One Newton correction onto the system's own constraints, for positions and velocities."""
     n, compiled = system.n, kernels(system)
-    out, zero = np.zeros(6 * n + 4), np.zeros(2 * n + 2)
+    out, zero = np.zeros(compiled.landing_size), np.zeros(2 * n + 2)
     status = run_kernel(compiled.landing, t, y, zero, context, out)
     if status == SINGULAR:
         status = run_kernel(dense_landing.address, t, y, zero, context, out)

@@ -389,10 +389,31 @@ def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -
         worst = int(np.argmax(np.abs(C["g"])))
         raise InconsistentStart(f"q0 violates the constraints: {names[worst]} = {C['g'][worst]:.3g}; the nearest position is {moved_q:.3g} away ({remedy})")
     if moved_v > SMALL * max(np.max(np.abs(v)), np.max(np.abs(v0))):
+        _refuse_singular(point, q, v0)
         at = point(q, v0)
         worst = int(np.argmax(np.abs(at["w"])))
         what = f"the differentiated constraints: d/dt {names[worst]}" if worst < point.compiled.position_rows else f"the velocity constraints: {names[worst]}"
         raise InconsistentStart(f"v0 violates {what} = {at['w'][worst]:.3g}; the nearest velocity is {moved_v:.3g} away ({remedy})")
+
+
+def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
+    """Raise where rows vanish, or depend on others, in q but not on the manifold around: C v = 0 then has too many solutions, and uᵀγ = 0 for uᵀC = 0 decides."""
+    here, names = point(q, v), point.system.constraint_names
+    way = np.random.default_rng(0).normal(size=q.size)
+    near = _nearest_position(point, q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way), v, np.ones(q.size, bool), "euclidean")
+    around = point(near, v)["C"]
+    usual = np.maximum(np.linalg.norm(around, axis=1), 1e-300)
+    C = here["C"] / usual[:, None]
+    C[np.linalg.norm(C, axis=1) < 1e-7] = 0.0
+    rows = [i for i in dependent_rows(C)[1] if i not in dependent_rows(around)[1]]
+    if not rows:
+        return
+    left, values, _ = np.linalg.svd(C)
+    curvature = float(np.max(np.abs(left[:, np.append(values, np.zeros(len(left) - len(values))) < 1e-7].T @ (here["gamma"] / usual)), initial=0.0))
+    decision = ("but v0 does not satisfy it: no motion passes here with this velocity" if curvature > 1e-6 * float(np.max(np.abs(v))) ** 2 else
+                "and v0 satisfies it, but no method can begin here; start beside it, from q0 + 1e-4 * v0 with repair=True")
+    raise InconsistentStart(f"q0 is a singular position: {', '.join(names[i] for i in rows[:4])} depends on the other constraints there or has no derivative, and G v = 0 does not "
+                            f"tell which velocities are possible. The second derivative of the constraints decides the branch, {decision}")
 
 
 def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

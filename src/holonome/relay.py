@@ -150,7 +150,7 @@ def _merged(parts: list[Solution]) -> Solution:
     last.states = np.concatenate([part.states[s:, : 2 * n] for part, s in zip(parts, skip, strict=True)])
     for name in ("nfev", "steps", "rejections", "landings", "njev", "nlu", "error_failures", "newton_failures", "dense_calls"):
         setattr(last, name, sum(getattr(part, name) for part in parts))
-    last.start = parts[0].start
+    last.start, last.singular_times = parts[0].start, np.concatenate([part.singular_times for part in parts])
     histories = [part.history for part in parts if part.history is not None]
     if histories:
         last.history = History(np.concatenate([h.accepted[:, : run.STEP_COLUMNS] for h in histories]), np.concatenate([h.rejected for h in histories]))

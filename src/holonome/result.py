@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holonome.drawing import Drawing
 
 _EVENTS_SHOWN = 3
+_NO_TIMES = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Solution:
     history : History
         Step by step; None unless steps are kept.
     singular_times : array
-        Where the rank of the constraints fell on the way, as far as the points show; for up to about 25 constraints.
+        Where the rank of the constraints fell on the way.
 
     Examples
     --------
@@ -128,20 +129,11 @@ class Solution:
     error_failures: int = 0
     newton_failures: int = 0
     splits: int = 0
+    singular_times: np.ndarray = field(default_factory=lambda: _NO_TIMES)
 
     @property
     def success(self) -> bool:
         return self.status >= 0
-
-    @cached_property
-    def _singular_positions(self) -> tuple[np.ndarray, str]:
-        from holonome.singular import singular_positions
-
-        return singular_positions(self)
-
-    @property
-    def singular_times(self) -> np.ndarray:
-        return self._singular_positions[0]
 
     @property
     def q(self) -> np.ndarray:
@@ -413,17 +405,10 @@ class Solution:
         return read_npz(Path(path), system)
 
 
-def _message(solution: Solution) -> str:
-    return solution.__dict__["_told"] + solution._singular_positions[1]
-
-
-def _set_message(solution: Solution, text: str) -> None:
-    remark = solution._singular_positions[1] if "_singular_positions" in solution.__dict__ else ""
-    solution.__dict__["_told"] = text.replace(remark, "") if remark else text
-
-
-# The message tells of singular positions; they are looked for when somebody reads it, so that a run does not pay for it.
-Solution.message = property(_message, _set_message)  # type: ignore[assignment]
+def rank_fell(times: np.ndarray) -> str:
+    """Where the rank of the constraints fell on the way, in words."""
+    shown = ", ".join([f"{t:.6g}" for t in times[:_EVENTS_SHOWN]] + ["…"] * (times.size > _EVENTS_SHOWN))
+    return f" (the rank of the constraints fell on the way, {'once' if times.size == 1 else f'{times.size} times'}: t = {shown})"
 
 
 def count(number: int, thing: str) -> str:

@@ -18,7 +18,7 @@ from holonome.initial import Start, dependent_rows, what_failed
 from holonome.integrators import bdf
 from holonome.interruption import Interruption
 from holonome.result import History, Solution
-from holonome.sequential import Sequential
+from holonome.sequential import ExplicitSequential, ImplicitSequential, Sequential
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.switches import switching_times
 
@@ -30,7 +30,7 @@ _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 class Run:
     """One run: its memory, buffers and what becomes of them."""
 
-    def __init__(self, stepper: Explicit | Implicit | Sequential, name: str, t0: float, t1: float, rtol: float, atol: Any) -> None:
+    def __init__(self, stepper: Explicit | Implicit | ExplicitSequential | ImplicitSequential, name: str, t0: float, t1: float, rtol: float, atol: Any) -> None:
         self.stepper, self.system, self.name, self.t0, self.t1, self.rtol, self.atol = stepper, stepper.system, name, t0, t1, rtol, atol
         self.kernels, self.foreign, self.trusted = kernels(self.system), self.system.foreign, False
         self.history: Solution | None = None
@@ -94,7 +94,7 @@ class Run:
         self.points = np.empty((self.rows, 1 + size))
         self.step_rows = np.empty((self.rows, run.STEP_COLUMNS + self.stepper.step_columns(self))) if counts[run.KEEP_STEPS] else _NOTHING
         self.rejection_rows = np.empty((self.rows, run.REJECTION_COLUMNS))
-        self.found = np.empty((64 + len(self.events), 2 + size)) if self.events else _NOTHING
+        self.found = np.empty((64 + len(self.events), 2 + size))
         counts[run.POINTS] = counts[run.STEPS] = counts[run.REJECTIONS] = counts[run.FOUND] = 0
 
     def restart(self, y0: np.ndarray) -> None:
@@ -143,16 +143,18 @@ class Run:
             message += f" ({self.stepper.remark(memory)})"
         if start is not None and start.message:
             message += f" ({start.message})"
-        found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events else None
+        found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events or self.found_chunks else None
         solution = Solution(
             system, self.name, points[:, 0], points[:, 1:], status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
             int(memory[run.LANDINGS]), self.rtol, self.atol, start=start, dense_calls=int(self.context[DENSE_CALLS]), lowest_rank=int(self.context[RANK]),
-            t_events=None if found is None else [found[found[:, 0] == i, 1] for i in range(len(self.events))],
-            event_states=None if found is None else [found[found[:, 0] == i, 2:] for i in range(len(self.events))])
-        if isinstance(self.stepper, Implicit):
+            t_events=[found[found[:, 0] == i, 1] for i in range(len(self.events))] if self.events else None,  # type: ignore[index]
+            event_states=[found[found[:, 0] == i, 2:] for i in range(len(self.events))] if self.events else None)  # type: ignore[index]
+        if found is not None:
+            solution.singular_times = found[(found[:, 0] < 0) & (counts[run.WAY] * found[:, 1] <= counts[run.WAY] * memory[run.T]), 1]
+        if isinstance(self.stepper, (Implicit, ImplicitSequential)):
             solution.njev = solution.nlu = int(counts[bdf.NJEV])
             solution.error_failures, solution.newton_failures = int(counts[bdf.ERROR_FAILURES]), int(counts[bdf.NEWTON_FAILURES])
-            solution.splits = self.stepper.splits(memory)
+            solution.splits = self.stepper.splits(memory) if isinstance(self.stepper, Implicit) else 0
         if status >= 0 and self.left_out:
             self._check_left_out(solution)
         if keep:

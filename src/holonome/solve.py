@@ -21,15 +21,16 @@ from holonome.formulations.index1 import Index1
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.higher_index import HigherIndex
+from holonome.higher_index_run import solve_higher_index
 from holonome.initial import always_dependent_rows, consistent_state, full_state, require_finite, vector
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
 from holonome.method import AUTO, FINE, SMOOTH, STIFF_METHOD, Method, resolve
 from holonome.relay import Relay
-from holonome.result import Solution
+from holonome.result import Solution, rank_fell
 from holonome.running import Run
-from holonome.sequential import Sequential, solve_higher_index
+from holonome.sequential import ExplicitSequential, ImplicitSequential
 from holonome.slow_motion import hidden_stiffness, slow_start, what_was_damped
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.system import ODE, System
@@ -99,7 +100,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     """
     announce_first_use()
     if isinstance(system, HigherIndex):
-        return _higher_index(system, t_span, q0, v0, method, rtol, atol, t_eval, first_step, max_step, step, parameters, max_steps)  # type: ignore[return-value]
+        return _higher_index(system, t_span, q0, v0, method, rtol, atol, t_eval, dense_output, events, first_step, max_step, step, parameters, max_steps)  # type: ignore[return-value]
     if not isinstance(system, System):
         remedy = "; give mechanism.system" if hasattr(system, "system") else "; use hn.solve_coupled" if hasattr(system, "subsystems") else ""
         raise TypeError(f"system: {system!r} is not an hn.System{remedy}")
@@ -112,7 +113,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     rtol, atol = _tolerances(rtol, atol, system.n, len(system.states))
     name, chosen = resolve(method, rtol, motion)
     t0, t1 = time_span(t_span)
-    task = Run(_stepper(system, chosen, t0, t1, projection, step, rtol), name, t0, t1, rtol, atol)
+    task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
     if isinstance(system, ODE):
         if v0 is not None or s0 is not None:
             raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
@@ -153,6 +154,8 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if progress:
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
+    if solution.singular_times.size:
+        solution.message += rank_fell(solution.singular_times)
     if system.invariant_count and solution.success and solution.false_invariants():
         solution.status = -1
         solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
@@ -181,19 +184,19 @@ def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, 
     return task
 
 
-def _higher_index(system: HigherIndex, t_span: Any, x0: Any, v0: Any, method: str | Method, rtol: float, atol: Any, t_eval: Any, first_step: Any, max_step: Any,
-                  step: Any, parameters: Any, max_steps: int) -> Any:
+def _higher_index(system: HigherIndex, t_span: Any, x0: Any, v0: Any, method: str | Method, rtol: float, atol: Any, t_eval: Any, dense_output: bool,
+                  events: Any, first_step: Any, max_step: Any, step: Any, parameters: Any, max_steps: int) -> Any:
     """Problems of index 2 and 3 in general form, by sequential regularization."""
     if parameters:
         system = system.with_parameters(**parameters)
     name, chosen = ("srm", Method(SRM(variant="singular"), RungeKutta("dop853" if rtol < FINE else "dopri5"))) if method in (AUTO, "srm") else resolve(method, rtol)
-    if not (isinstance(chosen.formulation, SRM) and isinstance(chosen.integrator, RungeKutta)):
-        raise ValueError(f"method: {method!r} is made for mechanical systems; for {system!r} use 'srm' or Method(SRM(...), RungeKutta(...))")
+    if not isinstance(chosen.formulation, SRM):
+        raise ValueError(f"method: {method!r} is made for mechanical systems; for {system!r} use 'srm' or Method(SRM(...), RungeKutta(...)), Method(SRM(...), BDF())")
     rtol, atol = _tolerances(rtol, atol, system.n, 0)
     t0, t1 = time_span(t_span)
-    return solve_higher_index(system, t0, t1, x0, v0, name, chosen.formulation, chosen.integrator.name, _constant_step(chosen, step), rtol,
-                              np.ravel(atol)[: system.n * system.order], None if t_eval is None else wanted_times(t_eval, t0, t1),
-                              None if first_step is None else _positive("first_step", first_step), _positive("max_step", max_step), max_steps)
+    stepper = _sequential(system, chosen, _constant_step(chosen, step), 1 if t1 > t0 else -1)
+    return solve_higher_index(stepper, name, t0, t1, x0, v0, rtol, np.ravel(atol)[: system.n * system.order], None if t_eval is None else wanted_times(t_eval, t0, t1),
+                              dense_output, as_events(events), None if first_step is None else _positive("first_step", first_step), _positive("max_step", max_step), max_steps)
 
 
 def _constant_step(method: Method, step: float | None) -> float:
@@ -203,16 +206,19 @@ def _constant_step(method: Method, step: float | None) -> float:
     return float(constant or 0.0)
 
 
-def _stepper(system: System, method: Method, t0: float, t1: float, projection: bool | None, step: float | None, rtol: float = 1e-6) -> Explicit | Implicit | Sequential:
+def _sequential(system: System | HigherIndex, method: Method, step: float, way: int) -> ExplicitSequential | ImplicitSequential:
+    """What advances SRM."""
+    srm, integrator = method.formulation, method.integrator
+    assert isinstance(srm, SRM)
+    return ImplicitSequential(system, srm, integrator, step, way) if isinstance(integrator, BDF) else ExplicitSequential(system, srm, integrator.name, step, way)
+
+
+def _stepper(system: System, method: Method, t0: float, t1: float, projection: bool | None,
+             step: float | None) -> Explicit | Implicit | ExplicitSequential | ImplicitSequential:
     """What advances this method."""
     size = _constant_step(method, step)
     if isinstance(method.formulation, SRM):
-        if isinstance(method.integrator, RungeKutta):
-            return Sequential(system, method.formulation, method.integrator.name, size, 1 if t1 > t0 else -1)
-        if t1 < t0:
-            raise ValueError("t_span: SRM with BDF runs forward in time only; use RungeKutta('dop853'), or another formulation")
-        eps = math.sqrt(rtol) / 10 if method.formulation.eps is None else method.formulation.eps
-        return Implicit(system, replace(method.formulation, eps=eps, iterations=method.formulation.iterations or 2), method.integrator, size)
+        return _sequential(system, method, size, 1 if t1 > t0 else -1)
     if isinstance(method.integrator, RungeKutta) and isinstance(method.formulation, UnderlyingODE):
         return Explicit(system, method.integrator.name, method.formulation.projection if projection is None else bool(projection), size)
     formulation = method.formulation

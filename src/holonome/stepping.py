@@ -8,11 +8,12 @@ returns OK or why the run cannot start; ``step_columns(run)``, columns of the hi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.engine import run
+from holonome.engine import rank, run
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import DENSE_CALLS, LEFT_OUT, OK, RAISED, RANK, SINGULAR, SPARE
 from holonome.errors import ModelError, SingularSystem
@@ -52,12 +53,23 @@ def _layout(size: int, events: int, interpolant: int) -> tuple[dict[int, float],
     return header, at
 
 
-def _shared(system: System, key: tuple, build: Callable[[], tuple[dict[int, float], int, np.ndarray]]) -> np.ndarray:
-    """A copy of a memory that is laid out once for a system."""
+def watch_memory(system: System, for_nothing: bool = False) -> np.ndarray:
+    """Memory of the watch over the rank of the constraints, whose values stand at the end of a landing; a landing for its sake alone does not call Python.
+
+    Large systems, whose landing is sparse, are not watched: their pivots are those of another order of elimination, and say nothing.
+    """
+    if system.m == 0 or kernels(system).sparse or not (for_nothing or all(foreign.path != "python" for foreign in system.foreign)):
+        return np.zeros(0)
+    return rank.own_memory(kernels(system).landing, 6 * system.dim + 2, system.dim, 1 + system.m)
+
+
+def _shared(system: Any, key: tuple, build: Callable[[], tuple[dict[int, float], int, np.ndarray]], watch: Callable[[Any], np.ndarray] = watch_memory) -> np.ndarray:
+    """A copy of a memory that is laid out once for a system: what ``build`` says, and that of the watch."""
     if key not in system.shared:
         header, at, own = build()
-        memory = np.concatenate([np.zeros(at), own])
-        memory[list(header)] = list(header.values())
+        watching = watch(system)
+        memory = np.concatenate([np.zeros(at), own, watching])
+        memory[[*header, run.WATCH]] = [*header.values(), at + own.size if watching.size else 0]
         system.shared[key] = memory
     return system.shared[key].copy()
 
@@ -118,12 +130,12 @@ class Explicit(_Stepper):
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             compiled = kernels(self.system)
             header, at = _layout(self.columns, events, rk.interpolant.address)
-            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.dim, at)
+            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.dim, self.system.m, at)
             derivative = stabilised_derivative(self.system, *self.stabilisation) if any(self.stabilisation) else compiled.derivative
             addresses = {rk.DERIVATIVE: derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 
-        memory = _shared(self.system, ("memory", self.tableau, self.stabilisation, events), build)
+        memory = _shared(self.system, ("memory", self.tableau, self.stabilisation, self.project, events), build, partial(watch_memory, for_nothing=self.project))
         constrained = self.system.projects
         memory[run.ON_MANIFOLD] = 1.0
         memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
@@ -193,7 +205,7 @@ class Implicit(_Stepper):
     def begin(self, task: Run, trusted: bool) -> int:
         """Accelerations and multipliers at the start; or why there are none."""
         n, m, y, compiled = self.system.dim, self.system.m, task.state[: 2 * self.system.dim].copy(), kernels(self.system)
-        landed, lam, zero = np.zeros(6 * n + 4), np.zeros(m + 1), np.zeros(2 * n + 2)
+        landed, lam, zero = np.zeros(compiled.landing_size), np.zeros(m + 1), np.zeros(2 * n + 2)
         status = run_kernel(compiled.landing, task.t0, y, zero, task.context, landed)
         if status == SINGULAR:
             status = run_kernel(dense_landing.address, task.t0, y, zero, task.context, landed)
@@ -309,7 +321,16 @@ class _Output:
         self.stepper, self._limits = stepper, (min(times), max(times))
 
     def __call__(self, t: Any) -> Any:
-        wanted, n, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self.stepper.system.dim, self._limits
+        out, n, own = self.rows(t), self.stepper.system.dim, self.stepper.system.n
+        if own == 0:
+            x = out[:, n: 2 * n].T
+            return x[:, 0] if np.ndim(t) == 0 else x
+        q, v = out[:, :own].T, out[:, n: n + own].T
+        return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
+
+    def rows(self, t: Any) -> np.ndarray:
+        """Stored states, one row for each time."""
+        wanted, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self._limits
         if wanted.size and not (np.all(wanted >= low - 1e-12 * abs(low)) and np.all(wanted <= high + 1e-12 * abs(high))):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
         wanted = np.clip(wanted, low, high)
@@ -317,11 +338,7 @@ class _Output:
         done = self._evaluate(wanted, out)
         if done < wanted.size:
             raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
-        if self.stepper.system.n == 0:
-            x = out[:, n: 2 * n].T
-            return x[:, 0] if np.ndim(t) == 0 else x
-        q, v = out[:, : self.stepper.system.n].T, out[:, n: n + self.stepper.system.n].T
-        return (q[:, 0], v[:, 0]) if np.ndim(t) == 0 else (q, v)
+        return out
 
     def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
         raise NotImplementedError
@@ -344,7 +361,7 @@ class ExplicitOutput(_Output):
 class ImplicitOutput(_Output):
     """Inside a step of BDF: its polynomial, brought onto the manifold."""
 
-    def __init__(self, stepper: Implicit, steps: np.ndarray, t0: float) -> None:
+    def __init__(self, stepper: _Stepper, steps: np.ndarray, t0: float) -> None:
         super().__init__(stepper, (t0, float(steps[-1, 0] + steps[-1, 1])))
         self.steps = steps
 

@@ -26,7 +26,7 @@ _KINDS = {"System": System, "ODE": ODE}
 def write_npz(solution: Solution, path: Path) -> None:
     """Write a result to a compressed file of NumPy arrays."""
     system, history = solution.system, solution.history
-    arrays: dict[str, Any] = {name: getattr(solution, name) for name in ("t", "q", "v", "lam", "s", "w", "rtol", "atol", "method", "message", *_NUMBERS)}
+    arrays: dict[str, Any] = {name: getattr(solution, name) for name in ("t", "q", "v", "lam", "s", "w", "rtol", "atol", "method", "message", "singular_times", *_NUMBERS)}
     arrays |= {"names": system.names, "states": list(system.states), "unknowns": list(system.unknowns), "constraint_names": system.constraint_names}
     if history is not None:
         arrays |= {"accepted": history.accepted, "rejected": history.rejected}
@@ -50,7 +50,8 @@ def read_npz(path: Path, system: System | None) -> Solution:
     states = np.concatenate([data["q"], np.zeros_like(data["s"]), data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
     history = History(data["accepted"], data["rejected"]) if "accepted" in data else None
-    return Solution(found, str(data["method"]), data["t"], states, message=str(data["message"]), rtol=float(data["rtol"]), atol=data["atol"][()], history=history, **numbers)
+    return Solution(found, str(data["method"]), data["t"], states, message=str(data["message"]), rtol=float(data["rtol"]), atol=data["atol"][()], history=history,
+                    singular_times=data["singular_times"] if "singular_times" in data else np.zeros(0), **numbers)
 
 
 def _as_text(system: System) -> str:

@@ -9,6 +9,7 @@ import math
 
 from numba import njit
 
+from holonome.engine import rank
 from holonome.engine.calls import call, shift
 from holonome.engine.context import OK
 
@@ -20,8 +21,8 @@ COUNTS = 40
 
 # memory: a header, then tolerances, events and the integrator's own part
 (SIZE, STRIDE, T, T_END, T_OLD, H, H_TRY, H_MAX, RTOL, FIRST_STEP, INTERPOLANT, EVENT_KERNEL, ATOL, EVENT_OLD, EVENT_NEW, EVENT_DIRECTION, EVENT_TERMINAL, Y, Y_OLD, Y_EVENT, OWN,
- T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD, SWITCHES) = range(28)
-HEADER = 96
+ T_START, CORRECTION, LANDINGS, T_FAILED, ITERATIONS, ON_MANIFOLD, SWITCHES, WATCH) = range(29)
+HEADER = 112
 """Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event kernel.  Offsets: the arrays that follow."""
 
 # what `advance` returns
@@ -170,13 +171,27 @@ def find_events(memory, context, counts, found):
 @njit(cache=True)
 def another_step(counts, steps, rejections, found):
     """Whether there is room and leave for one more step: DONE if so, else why not."""
-    room = counts[STEPS] < steps.shape[0] and counts[REJECTIONS] < rejections.shape[0] and counts[FOUND] + counts[EVENTS] <= found.shape[0]
+    room = counts[STEPS] < steps.shape[0] and counts[REJECTIONS] < rejections.shape[0] and counts[FOUND] + counts[EVENTS] + 2 <= found.shape[0]
     if counts[BUDGET] <= 0 or not room:
         return FULL
     if counts[ACCEPTED] + counts[REJECTED] >= counts[MAX_STEPS]:
         return TOO_MANY_STEPS
     counts[BUDGET] -= 1
     return DONE
+
+
+@njit(cache=True)
+def watch_start(memory, context, x):
+    """Begin to watch the rank of the constraints."""
+    if memory[WATCH] > 0.0:
+        rank.watch_start(part(memory, WATCH), context, memory[T], x)
+
+
+@njit(cache=True)
+def watch(memory, context, counts, found, x1, dx1, x2, dx2):
+    """Notice a fall of the rank in the last step, from x1 to x2; for integrators that do not know the pivots."""
+    if memory[WATCH] > 0.0:
+        counts[FOUND] = rank.watch_point(part(memory, WATCH), context, memory[T_OLD], x1, dx1, memory[T], x2, dx2, found, counts[FOUND])
 
 
 @njit(cache=True)

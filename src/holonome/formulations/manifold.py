@@ -45,6 +45,10 @@ class Saddle:
     def margin(self) -> ca.SX:
         return ca.SX(np.inf) if self.factors is None else smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
 
+    def lengths(self) -> ca.SX:
+        """The least relative pivot and the diagonal of S, which vanish where the rank falls."""
+        return ca.SX(1, 1) if self.factors is None else ca.vertcat(smallest_pivot(self.S, self.factors), ca.diag(self.S))
+
     def kept(self) -> list[ca.SX]:
         """What must be kept of it to be used at another point."""
         return [self.WiCt] if self.factors is None else [self.WiCt, self.factors[0], self.factors[1]]

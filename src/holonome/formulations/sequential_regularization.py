@@ -28,6 +28,9 @@ Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
     multiplier      out = y of the exact solution through this point, in the form in which y_s is carried
     stabilization   out = −F h, the step of (5.2)
     stiffness       out = G B E, row by row
+    regularity      for general problems, what vanishes where GB becomes singular (:mod:`holonome.engine.rank`)
+
+For BDF, y = (x_s, y_s; x_s′, y_s′) and z = (cj, ε, y_{s−1}): the kernels of :mod:`holonome.formulations.implicit`.  Nothing there is bound to ε, and y_s is an unknown.
 """
 
 from __future__ import annotations
@@ -44,9 +47,8 @@ import numpy as np
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK
 from holonome.errors import ModelError
-from holonome.formulations.implicit import Residual, unknowns
+from holonome.formulations.implicit import ImplicitKernels, Residual
 from holonome.higher_index import Equations, HigherIndex, mechanical
-from holonome.model import Model
 from holonome.system import System
 from holonome.tracing import argument_names, trace, traced
 
@@ -81,7 +83,7 @@ class SRM:
     alpha
         (α₁, α₂) for index 2, default (0, 1); (α₁, α₂, α₃) for "baumgarte" on index 3, default (0, 1, 1).
     y0
-        y₀: "consistent", the constant y of the exact solution at the start, which satisfies (2.14) with m = 0; or numbers, 0 as in the paper's experiments.
+        y₀: "consistent", which begins with y, y′ and y″ of the exact solution at the start, (2.14) with m = 2; or numbers, 0 as in the paper's experiments.
     post_stabilization
         How often (5.2) is applied after each step; the paper recommends twice, with α₁ = 1 and the other α zero.
 
@@ -150,39 +152,6 @@ class SRM:
     def count(self, rtol: float) -> tuple[int, bool]:
         """Iterations to provide for, and whether they are added as needed."""
         return (MOST_ITERATIONS, True) if self.iterations is None else (int(self.iterations), False)
-
-    def residual(self, model: Model) -> Residual:
-        """For BDF, with E = I: Y = (q_S, v_S, λ_S; q_s, v_s, λ_s for s < S; λ₀), λ₀′ = 0; (5.3) times M, and (5.4) times ε."""
-        if self.variant != "invariant" or self.E != "identity" or self.post_stabilization:
-            raise TypeError("SRM: with BDF only variant='invariant' with E='identity' and without post_stabilization is available; use RungeKutta('dop853') for the others")
-        n, m = model.n, model.rows
-        S, eps = self.iterations or 2, np.broadcast_to(np.asarray(self.eps, dtype=float), self.iterations or 2)
-        further = {f"{name}{s}": size for s in range(1, S) for name, size in (("q", n), ("v", n), ("lam", m))}
-        Y, dY, y, dy = unknowns(model, **further, lam0=m)
-        y |= {f"{name}{S}": y[name] for name in ("q", "v", "lam")}
-        dy |= {f"{name}{S}": dy[name] for name in ("q", "v", "lam")}
-        rows: dict[str, ca.SX] = {"lam0": dy["lam0"]}
-        for s in range(1, S + 1):
-            here = ca.vertcat(y[f"q{s}"], y[f"v{s}"])
-            M, f, g, G, C, w = (ca.substitute(e, ca.vertcat(model.q, model.v), here) for e in (model.M, model.f, model.g, model.G, model.C, model.w))
-            lam = y[f"lam{s}"]
-            rows[f"q{s}"] = M @ (dy[f"q{s}"] - y[f"v{s}"]) + G.T @ g / eps[s - 1]                   # (5.3a)
-            rows[f"v{s}"] = M @ dy[f"v{s}"] - f + C.T @ lam                                         # (5.3b)
-            rows[f"lam{s}"] = w - eps[s - 1] * (lam - y[f"lam{s - 1}"])                             # (5.4)
-        order = [f"q{S}", f"v{S}", f"lam{S}", *further, "lam0"]
-        F = ca.vertcat(*[rows[name] for name in order])
-        places, at = {}, 0
-        for name in order:
-            places[name] = range(at, at + rows[name].numel())
-            at += rows[name].numel()
-        motion = [i for name, place in places.items() if name[0] in "qv" for i in place]
-        rest = [i for name, place in places.items() if name[0] == "l" for i in place]
-        mask = np.zeros(at)
-        mask[motion] = 1.0
-        powers = np.where(mask > 0, -1.0, 0.0)
-        first = ca.vertcat(y["q"], y["v"], y["lam"])
-        initial = ca.vertcat(*[first] * (S - 1), y["lam"] if isinstance(self.y0, str) else ca.SX(ca.DM(np.broadcast_to(self.y0, m))))
-        return Residual(Y, dY, F, (motion, rest), mask, mask, 0, powers, np.zeros(at), initial=initial)  # type: ignore[arg-type]
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:
@@ -270,6 +239,10 @@ class _Inverse:
         return ca.vertcat(*[self.scale[i] * y[i] for i in range(self.rows)])
 
 
+def _plainly(A: Callable, u: ca.SX) -> ca.SX:
+    return A(u)
+
+
 class _Iteration:
     """The expressions of one variant for one set of equations; ``way`` is 1, or −1 for runs backward in time."""
 
@@ -282,6 +255,8 @@ class _Iteration:
         self.carried = e.n if self.singular else (self.mg + e.m if srm.variant == "underlying" and e.order == 2 else e.m)
         self.eps, self.previous = ca.SX.sym("eps"), ca.SX.sym("previous", self.carried)  # |ε|
         self.z = ca.vertcat(self.eps, self.previous)
+        self.signed_eps = self.eps if self.alpha else way * self.eps
+        self.unknown, self.dx, self.dy = ca.SX.sym("y", self.carried), ca.SX.sym("dx", e.state.numel()), ca.SX.sym("dy", self.carried)
 
     @cached_property
     def all(self) -> _Inverse:
@@ -331,26 +306,65 @@ class _Iteration:
         e = self.e
         return e.f - yhat if e.order == 1 else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
 
-    def rate(self, _):
-        e, eps = self.e, self.eps if self.alpha else self.way * self.eps
-        violation = e.w                                                                             # g, or on the velocity level g′
-        size = self.BEu(violation)
+    def y(self, apply: Callable = _plainly) -> ca.SX:
+        """y_s in terms of x_s, ε and y_{s−1}; ``apply(A, u)`` is A u, where A multiplies what the constraints lack."""
+        e = self.e
         if self.singular:
-            yhat = self.all.lift(e.C @ self.previous + violation / eps)                             # (3.2b), (4.23c), (5.6)
-            correction = None if e.order == 1 else self.position.lift(e.g) / eps                    # (4.23a), (5.5a)
-            return self._out(self._motion(yhat, correction), yhat, size)
+            return apply(self.all.lift, e.C @ self.previous + e.w / self.signed_eps)                # (3.2b), (4.23c), (5.6)
         if e.order == 1 or self.srm.variant == "baumgarte":
             padded = ca.vertcat(e.g, ca.SX(e.m - self.mg, 1))
             levels = [e.gamma, e.w, padded] if e.order == 2 else [e.gamma, e.g]
             u = sum((alpha * level for alpha, level in zip(self.alpha[1:], levels[1:], strict=True)), ca.SX(e.m, 1))
-            y = self._implicit(u + self.alpha[0] * (e.C @ e.f + e.gamma)) if self.alpha[0] else self.previous + self.Eu(u) / eps     # (2.5), (4.5)
-            return self._out(self._motion(e.By(y)), y, size)
+            if self.alpha[0]:
+                return self._implicit(u + self.alpha[0] * (e.C @ e.f + e.gamma))
+            return self.previous + apply(self.Eu, u) / self.signed_eps                              # (2.5), (4.5)
         if self.srm.variant == "underlying":
-            zeta = self.previous + ca.vertcat(e.g, e.w) / eps                                       # (4.12b)
+            return self.previous + ca.vertcat(e.g, e.w) / self.signed_eps                           # (4.12b)
+        return self.previous + apply(self.Eu, e.w) / self.signed_eps                                # (4.16), (5.4)
+
+    def motion(self, y: ca.SX, apply: Callable = _plainly) -> ca.SX:
+        """x_s′, for index 3 (x_s′, x_s″), with a given y_s."""
+        e = self.e
+        if self.singular:
+            return self._motion(y, None if e.order == 1 else apply(self.position.lift, e.g) / self.signed_eps)  # (4.23a), (5.5a)
+        if e.order == 1 or self.srm.variant == "baumgarte":
+            return self._motion(e.By(y))                                                            # (2.4), (4.4)
+        if self.srm.variant == "underlying":
             a = e.f - self.all.lift(e.C @ e.f + e.gamma)
-            return self._out(ca.vertcat(e.v - e.G.T @ zeta[: self.mg], a - e.C.T @ zeta[self.mg:]), zeta, e.C.T @ e.w)  # (4.12a)
-        y = self.previous + self.Eu(violation) / eps                                                # (4.16), (5.4)
-        return self._out(self._motion(e.By(y), self.BEu(e.g) / eps), y, size)                       # (4.14), (5.3)
+            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg:])                  # (4.12a)
+        return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)                        # (4.14), (5.3)
+
+    def rate(self, _):
+        e, y = self.e, self.y()
+        size = e.C.T @ e.w if self.srm.variant == "underlying" and e.order == 2 else self.BEu(e.w)
+        return self._out(self.motion(y), y, size)
+
+    def residual(self, apply: Callable = _plainly) -> Residual:
+        """For BDF: Y = (x_s, y_s), y_s an unknown of its own; F may ask for ε and y_{s−1}."""
+        F = ca.vertcat(self.dx - self.motion(self.unknown, apply), self.unknown - self.y(apply))
+        size, whole = self.dx.numel(), F.numel()
+        mask = np.concatenate([np.ones(size), np.zeros(self.carried)])
+        return Residual(ca.vertcat(self.e.state, self.unknown), ca.vertcat(self.dx, self.dy), F, (range(size), range(size, whole)), mask, mask, 0, -mask, np.zeros(whole),
+                        tolerance=self.z)
+
+    @cached_property
+    def jacobians(self) -> tuple[ca.SX, ca.SX]:
+        """∂F/∂Y and ∂F/∂Y′ without derivatives of E and B E where they multiply ε⁻¹ times what the constraints lack.
+
+        That is small in the solution, but large where an iteration of Newton's method begins; with it the region of convergence would shrink with ε.
+        """
+        frozen: list[tuple[ca.SX, ca.SX]] = []
+
+        def apply(A: Callable, u: ca.SX) -> ca.SX:
+            if u.numel() == 0:
+                return A(u)
+            matrix = ca.horzcat(*[A(column) for column in ca.horzsplit(ca.SX.eye(u.numel()))])
+            frozen.append((ca.SX.sym("A", matrix.sparsity()), matrix))
+            return frozen[-1][0] @ u
+
+        r = self.residual(apply)
+        values = ca.vertcat(*[symbol.nz[:] for symbol, _ in frozen]), ca.vertcat(*[matrix.nz[:] for _, matrix in frozen])
+        return ca.substitute(ca.jacobian(r.F, r.Y), *values), ca.jacobian(r.F, r.dY)
 
     def _out(self, motion: ca.SX, y: ca.SX, size: ca.SX):
         largest = ca.SX(0)
@@ -375,6 +389,16 @@ class _Iteration:
         e = self.e
         step = self.all.lift(e.w) if e.order == 1 else ca.vertcat(self.position.lift(e.g), self.all.lift(e.w))
         return e.state, self.z, ca.densify(-step), self.margin
+
+    def regularity(self, _):
+        """Of a general problem: what vanishes where GB becomes singular."""
+        e, R = self.e, self.all.R
+        pivots = [ca.fabs(R[i, i]) for i in range(e.m)]
+        rows = [ca.sumsqr(e.G[i, :]) for i in range(e.m)] + [ca.sumsqr(e.B[:, i]) for i in range(e.m)]
+        smallest = pivots[0]
+        for pivot in pivots[1:]:
+            smallest = ca.fmin(smallest, pivot)
+        return e.state, self.z, ca.densify(ca.vertcat(smallest**2, *rows)), None
 
     def stiffness(self, _):
         e = self.e
@@ -421,9 +445,17 @@ class Regularized:
             raise ModelError(f"E has shape {shape}; expected ({size}, {size})")
         return ca.reshape(flat, size, size).T
 
+    @property
+    def _name(self) -> str:
+        return f"SRM {(self.srm.variant, self.srm.E, self.srm.alpha, self.way)!r}"
+
+    @cached_property
+    def implicit(self) -> RegularizedImplicit:
+        """The kernels for BDF."""
+        return RegularizedImplicit(self.system, self._name, self.iteration)
+
     def kernel(self, name: str) -> Any:
-        variant = self.srm.variant, self.srm.E, self.srm.alpha, self.way
-        return self.system.kernel(f"SRM {variant!r} {name}", getattr(self.iteration, name))
+        return self.system.kernel(f"{self._name} {name}", getattr(self.iteration, name))
 
     def address(self, name: str) -> int:
         return self.kernel(name).address
@@ -432,6 +464,24 @@ class Regularized:
         """A kernel's result; None where the position is singular or a function failed."""
         out = np.zeros(size + 1)
         return out[:size] if run_kernel(self.address(name), t, x, z, context, out) == OK and np.all(np.isfinite(out)) else None
+
+
+class RegularizedImplicit(ImplicitKernels):
+    """Addresses of the kernels for one iteration by BDF; with z = (cj, ε, y_{s−1})."""
+
+    def __init__(self, system: System | HigherIndex, name: str, iteration: _Iteration) -> None:
+        self.system, self.name, self.iteration, self.residual = system, name, iteration, iteration.residual()  # type: ignore[assignment]
+        self.size = self.residual.size
+
+    @cached_property
+    def _matrix(self) -> ca.SX:
+        by_Y, by_dY = self.iteration.jacobians
+        return by_Y + self.residual.cj * by_dY + (self._by_unknowns() if isinstance(self.system, System) else 0)
+
+    @cached_property
+    def F(self) -> int:
+        r = self.residual
+        return self._address("residual", lambda _: (ca.vertcat(r.Y, r.dY), ca.vertcat(r.cj, r.tolerance), ca.densify(r.F), self.iteration.margin))
 
 
 def regularized(system: System | HigherIndex, srm: SRM, way: int = 1) -> Regularized:

@@ -9,7 +9,7 @@ pivots D and D′ tell when that is no longer safe: the kernel then returns SING
 Kernels, with y = (q, v):
 
     derivative      out = (v, a)
-    landing         z = (e, c), out = (v, a, P(e + c (v, a)), δ, ρ)
+    landing         z = (e, c), out = (v, a, P(e + c (v, a)), δ, ρ, σ)
     multipliers     out = λ
     residuals       out = (g, w)
     energy          out = T + V
@@ -18,6 +18,7 @@ Kernels, with y = (q, v):
 ``landing`` is everything the end of a step asks for with one factorization.  δ = (δq, δv) is a Newton step, in the metric of M, for g(q) = 0 and w(q, v) = 0 together:
 G δq = −g, C δv = −w − D δq.  P removes from an error vector what that projection will remove (Eich, section 4.1): G e_q = 0, C e_v + D e_q = 0.
 ρ is the largest distance, on the position and on the velocity level, by which rows that depend on others miss their linearised equation: zero for a regular system.
+σ tells when the rank is about to fall (:mod:`holonome.engine.rank`): the least pivot of S relative to its diagonal entry, and these entries.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class _Emitted:
         z = ca.SX.sym("z", 2 * n + 1)
         velocity = ca.vertcat(model.v, self.a)
         error = self.manifold.tangential(z[: 2 * n] + z[2 * n] * velocity)
-        return model.y, z, ca.densify(ca.vertcat(velocity, error, self.manifold.correction(), ca.SX(2, 1))), self.margin
+        return model.y, z, ca.densify(ca.vertcat(velocity, error, self.manifold.correction(), ca.SX(2, 1), self.manifold.all.lengths())), self.margin
 
 
 def _pieces(model: Model):
@@ -212,6 +213,11 @@ class Kernels:
         if self.sparse:
             return sparse_multipliers.address
         return dense_multipliers.address if self.dense else self.system.kernel("multipliers", self._emitted.multipliers).address
+
+    @property
+    def landing_size(self) -> int:
+        """Numbers that a landing writes, and one more."""
+        return 6 * self.n + self.rows + 4
 
     @property
     def instructions(self) -> tuple[int, int]:
@@ -387,6 +393,9 @@ def _dense(t, y, z, context, out, what):
             missed_g = max(missed_g, abs(g[i] + s) / max(scale2[i], 1e-300))
         missed_w = max(missed_w, abs(s_w) / max(scale[i], 1e-300))
     out[6 * n], out[6 * n + 1] = missed_g, missed_w
+    out[6 * n + 2] = 0.0 if rank < m else A[m - 1, m - 1] ** 2 if m > 0 else 1.0
+    for i in range(m):
+        out[6 * n + 3 + i] = scale[i] ** 2
     f[:] = e_q
     _multiply(C, f, b, mg, n, -1.0)
     sp.solve(M, A2, tau2, scale2, order2, rank2, B2, pivots2, zero, b, e_q, b, r, n, mg, False)

@@ -163,7 +163,8 @@ def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, d
     vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
                DELTA: size, SCRATCH: size + 1, FACTORS: factors.size, DENSE: size * size if compiled.matrix else 0, PIVOTS: size, ROW_SCALE: size,
                ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
-               DENSE_LANDED: 6 * n + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers, BLOCK: block.size}
+               DENSE_LANDED: 6 * n + compiled.system.m + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers,
+               BLOCK: block.size}
     values = {BLOCK: block, FACTORS: factors, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested,
               ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
     header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
@@ -524,6 +525,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         _start(P, memory, counts)
         if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], part(memory, run.Y), P.y, context, part(memory, run.EVENT_OLD)) != OK:
             return run.USER_FUNCTION_FAILED
+        run.watch_start(memory, context, P.y)
         counts[run.STATE] = run.STEPPING
     if counts[CONSTANT_ORDER] > 0:
         _set_weights(P)
@@ -543,8 +545,6 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         t, h = memory[run.T], _fit_end(memory, counts)
         if t + h == t:
             return run.STEP_TOO_SMALL
-        aim = run.target(memory, counts)
-        last = h == aim - t
         k = counts[ORDER]
         _coefficients(P, memory, counts, h)
         status, converged = _correct(P, memory, context, counts, t + h)
@@ -564,38 +564,53 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                     P.e[i] = P.scratch[i] + moved[i]
         error = memory[CK] * size_of_e
         if converged and (error <= 1.0 or (constant and error - error == 0.0)):
-            h_new = _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1)
-            _update(P, k, int(memory[MAX_ORDER]))
-            _record_step(P, memory, counts, steps, t, h, error, k)
-            if constant:
-                h_new = h
-            if counts[CONSTANT_ORDER] > 0:
-                counts[ORDER] = k
-            memory[run.H] = h_new
-            memory[run.T_OLD] = t
-            memory[run.T] = aim if last else t + h
-            if constant and not last and counts[run.SWITCHING_TIMES] == 0:
-                memory[run.T] = memory[run.T_START] + counts[run.ACCEPTED] * h
-            memory[run.ITERATIONS], memory[CENTRE] = k, memory[run.T]
-            y = part(memory, run.Y)
-            for i in range(int(memory[run.SIZE])):
-                y[i] = P.phi[i]
-            _set_weights(P)
-            counts[FAILED_IN_STEP] = 0
+            _accept(P, memory, counts, steps, t, h, error, order_new, estimate, terk, terkm1, erkm1)
+            y_old, y = part(memory, run.Y_OLD), part(memory, run.Y)
+            run.watch(memory, context, counts, found, y_old, shift(y_old, P.n), y, shift(y, P.n))
             code = run.look_for_events(memory, context, counts, found)
             if code != run.DONE:
                 return code
             continue
-        _restore(P, memory, counts, h)
-        cause = run.ERROR_TEST if converged else (run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON))
-        row = counts[run.REJECTIONS]
-        rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = t, h, error, cause
-        counts[run.REJECTIONS] += 1
-        counts[run.REJECTED] += 1
-        memory[run.H] = _shrink(P, memory, counts, h, converged, order_new, estimate)
-        memory[run.T_FAILED] = t + h
-        if constant or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h)) or counts[FAILED_IN_STEP] > 30:
+        if _reject(P, memory, counts, rejections, t, h, error, status, converged, order_new, estimate):
             return run.STEP_TOO_SMALL
+
+
+@njit(cache=True)
+def _accept(P, memory, counts, steps, t, h, error, order_new, estimate, terk, terkm1, erkm1):
+    """Bring the history up to date, move on, and choose order and size of the next step."""
+    k, constant, aim = counts[ORDER], memory[CONSTANT_STEP] > 0.0, run.target(memory, counts)
+    h_new = _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1)
+    _update(P, k, int(memory[MAX_ORDER]))
+    _record_step(P, memory, counts, steps, t, h, error, k)
+    if counts[CONSTANT_ORDER] > 0:
+        counts[ORDER] = k
+    memory[run.H], memory[run.T_OLD] = h if constant else h_new, t
+    if h == aim - t:
+        memory[run.T] = aim
+    elif constant and counts[run.SWITCHING_TIMES] == 0:
+        memory[run.T] = memory[run.T_START] + counts[run.ACCEPTED] * h
+    else:
+        memory[run.T] = t + h
+    memory[run.ITERATIONS], memory[CENTRE] = k, memory[run.T]
+    y, y_old = part(memory, run.Y), part(memory, run.Y_OLD)
+    for i in range(int(memory[run.SIZE])):
+        y_old[i], y[i] = y[i], P.phi[i]
+    _set_weights(P)
+    counts[FAILED_IN_STEP] = 0
+
+
+@njit(cache=True)
+def _reject(P, memory, counts, rejections, t, h, error, status, converged, order_new, estimate):
+    """Take the step back and shrink; True if it cannot be made smaller."""
+    _restore(P, memory, counts, h)
+    cause = run.ERROR_TEST if converged else (run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON))
+    row = counts[run.REJECTIONS]
+    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = t, h, error, cause
+    counts[run.REJECTIONS] += 1
+    counts[run.REJECTED] += 1
+    memory[run.H] = _shrink(P, memory, counts, h, converged, order_new, estimate)
+    memory[run.T_FAILED] = t + h
+    return memory[CONSTANT_STEP] > 0.0 or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h)) or counts[FAILED_IN_STEP] > 30
 
 
 @njit(cache=True)

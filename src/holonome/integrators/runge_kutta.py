@@ -21,6 +21,7 @@ from numba import njit
 from holonome.engine import run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.engine.rank import watch_step
 from holonome.engine.run import part
 from holonome.integrators import dop853
 
@@ -117,12 +118,12 @@ class RungeKutta:
         return TABLEAUS[self.name]
 
 
-def own_memory(tableau: Tableau, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+def own_memory(tableau: Tableau, n: int, rows: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     stages, stride = len(tableau.b), padded(2 * n)
     second = tableau.errors[-1]
     sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride,
-             ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + 8)}
+             ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + rows + 8)}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0,
                                ORDER: tableau.order}
     own, at = np.zeros(sum(sizes.values())), 0
@@ -221,6 +222,7 @@ def _landing(P, context, t, y, out):
     status = call(P.landing, t, y, P.error, context, out)
     if status == SINGULAR:
         status = call(P.dense_landing, t, y, P.error, context, out)
+        out[6 * P.n + 2] = -1.0  # elimination failed, says the watch over the rank
     return status
 
 
@@ -496,8 +498,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         failure = _start(P, memory, context, counts)
         if failure != OK:
             return failure
+        run.watch_start(memory, context, P.y)
         counts[run.STATE] = run.STEPPING
-    constant = memory[CONSTANT] > 0.0
+    constant, projected, watch, watched = memory[CONSTANT] > 0.0, memory[PROJECT] > 0.0, memory[run.WATCH] > 0.0, part(memory, run.WATCH)
     while True:
         if counts[run.STATE] == run.CROSSING:
             code = _cross(P, memory, context, counts, points)
@@ -534,6 +537,11 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             continue
         _accept(P, memory, counts, steps, h, error)
         run.arrive(memory, counts, t, h, memory[CONSTANT])
+        if not projected:
+            run.watch(memory, context, counts, found, P.y_old, shift(P.y_old, P.n), P.y, shift(P.y, P.n))
+        elif watch:
+            counts[run.FOUND] = watch_step(watched, context, t, P.y_old, shift(P.y_old, P.n), memory[run.T], P.y, shift(P.y, P.n), shift(P.landed, 6 * P.n + 2), found,
+                                           counts[run.FOUND])
         code = run.look_for_events(memory, context, counts, found)
         if code != run.DONE:
             return code

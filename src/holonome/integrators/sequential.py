@@ -7,8 +7,8 @@ in its second.  The others take the value that belongs to the same stage of x_{s
 
 Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at the end of a step: the new one begins where the
 last one stands, and the step is repeated.  x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too
-large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In the layer of length ε at the start, more iterations do not help
-(Theorem 2.2), and a difference above the tolerance is let pass.
+large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In a layer of length ε behind a start, more iterations help only as far as
+y₀ agrees with y there, (2.14) and Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
 
 A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the constraints: ε⁻¹ B E g′ then is far larger than all
 accelerations before.
@@ -30,15 +30,18 @@ from holonome.integrators.runge_kutta import Tableau, _combine, _combine_alone, 
 
 (RATE, FREE, STABILIZATION, TIMES, STATE, CARRIED, ACTIVE, ACTIVE_OLD, MOST, AUTOMATIC, MESH, CONSTANT, ORDER, EPS, Y0, X, X_OLD, F, F_OLD, CARRY, CARRY_OLD, X_NEW, F_NEW,
  CARRY_NEW, K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, A, B, C, E, E_SECOND, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE,
- VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE) = range(30, 80)
+ VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE, MULTIPLIER, TAU, FIRST, HOLDS) = range(30, 84)
 """Places in the header of the memory that belong to this integrator."""
 
 STABLE = {"heun": 2.0, "dopri5": 3.3, "dop853": 6.1}
 """Length of the real stability interval."""
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
-_SETTLED, _HELPS, _ASTRAY = 0.5, 0.9, (2.0, 30.0)
-_PARTLY, _SUDDEN, _MOST_RESTARTS = 0.3, 3.0, 8
+SETTLED, HELPS, ASTRAY = 0.5, 0.9, (2.0, 30.0)
+_PARTLY, _SUDDEN, _SEEN, MOST_RESTARTS = 0.3, 3.0, 1e3, 8
+_LATER = 20.0
+"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles late."""
+
 RESTARTS, HELD_STEPS = run.ITERATIONS, run.CORRECTION
 MOST_HELD_STEPS = 8
 """Steps in a row with a held value: more, and the position is not an isolated singular one."""
@@ -48,9 +51,9 @@ def own_memory(tableau: Tableau, size: int, carried: int, most: int, offset: int
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
     stages, stride = len(tableau.b), padded(size)
     whole = most * stride
-    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, EPS: most, Y0: carried, X: whole, X_OLD: whole, X_NEW: whole, F: whole, F_OLD: whole,
-             F_NEW: whole, CARRY: most * carried, CARRY_OLD: most * carried, CARRY_NEW: most * carried, K: stages * stride, STAGE_CARRY: most * stages * carried, POINT: stride,
-             OUT: size + carried + 2, Z: carried + 1, ERROR_VECTOR: stride}
+    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, EPS: most, Y0: 2 + 3 * carried, FIRST: carried, X: whole, X_OLD: whole,
+             X_NEW: whole, F: whole, F_OLD: whole, F_NEW: whole, CARRY: most * carried, CARRY_OLD: most * carried, CARRY_NEW: most * carried, K: stages * stride,
+             STAGE_CARRY: most * stages * carried, POINT: stride, OUT: size + carried + 2, Z: carried + 1, ERROR_VECTOR: stride}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, ORDER: tableau.order, STATE: size,
                                CARRIED: carried, MOST: most}
     own, at = np.zeros(sum(map(padded, sizes.values()))), 0
@@ -78,6 +81,7 @@ class Parts(NamedTuple):
     atol: Any
     eps: Any
     y0: Any
+    first: Any
     k: Any
     a: Any
     b: Any
@@ -98,9 +102,9 @@ class Parts(NamedTuple):
 def _parts(memory):
     size = int(memory[STATE])
     return Parts(size, (size + 3) // 4 * 4, int(memory[CARRIED]), int(memory[STAGES]), int(memory[RATE]), int(memory[FREE]), int(memory[TIMES]), memory[MESH] > 0.0,
-                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, K), part(memory, A), part(memory, B), part(memory, C), part(memory, E),
-                 part(memory, E_SECOND), part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR), part(memory, STAGE_CARRY), part(memory, X_NEW),
-                 part(memory, F_NEW), part(memory, CARRY_NEW))
+                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, FIRST), part(memory, K), part(memory, A), part(memory, B),
+                 part(memory, C), part(memory, E), part(memory, E_SECOND), part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR),
+                 part(memory, STAGE_CARRY), part(memory, X_NEW), part(memory, F_NEW), part(memory, CARRY_NEW))
 
 
 @njit(cache=True)
@@ -110,12 +114,52 @@ def _copy(source, target, count):
 
 
 @njit(cache=True)
+def first_y(y0, t, n, out):
+    """y₀(t) = y + (b s + c s²) exp(−s/τ) with s = t − t₀; ``y0`` is (t₀, 1/τ, y, b, c)."""
+    s = t - y0[0]
+    decay = math.exp(-s * y0[1])
+    for i in range(n):
+        out[i] = y0[2 + i] + s * (y0[2 + n + i] + s * y0[2 + 2 * n + i]) * decay
+    return out
+
+
+@njit(cache=True)
+def _y0(P, t):
+    return first_y(P.y0, t, P.carried, P.first)
+
+
+@njit(cache=True)
+def _expand(P, memory, context, way, t, x):
+    """Let y₀ begin with y, y′, y″ of the exact solution through x, (2.14) with m = 2, from differences over τ/1000.  Where y is not known it stays constant."""
+    n, size, h, exact, y = P.carried, P.size, 1e-3 * way * memory[TAU], int(memory[MULTIPLIER]), shift(P.y0, 2)
+    P.y0[0], P.y0[1] = t, way / memory[TAU]
+    if call(exact, t, x, P.z, context, P.first) != OK:
+        return
+    _copy(P.first, y, n)
+    for side in (h, -h):
+        _copy(y, shift(P.z, 1), n)
+        _copy(x, P.point, size)
+        for share in (0.5, 1.0):  # the midpoint rule
+            if call(P.free, t + (share - 0.5) * side, P.point, P.z, context, P.out) != OK:
+                return
+            for i in range(size):
+                P.point[i] = x[i] + share * side * P.out[i]
+            if call(exact, t + share * side, P.point, P.out, context, shift(P.z, 1)) != OK:
+                return
+        if side == h:
+            _copy(shift(P.z, 1), P.first, n)
+    for i in range(n):
+        slope, bend = (P.first[i] - P.z[1 + i]) / (2.0 * h), (P.first[i] - 2.0 * y[i] + P.z[1 + i]) / (h * h)
+        P.y0[2 + n + i], P.y0[2 + 2 * n + i] = slope, 0.5 * bend + slope * P.y0[1]
+
+
+@njit(cache=True)
 def _rate(P, memory, context, t, s, x, previous, last, f, carry):
     """x_s′ and y_s from y_{s−1}; in an exact singular point y_s keeps its last value."""
     P.z[0] = P.eps[s]
     _copy(previous, shift(P.z, 1), P.carried)
     status = call(P.rate, t, x, P.z, context, P.out)
-    if status == SINGULAR and P.free != 0:
+    if status == SINGULAR and memory[HOLDS] > 0.0:
         if memory[HELD] == 0.0:
             memory[T_HELD] = t
         memory[HELD] += 1.0
@@ -138,12 +182,12 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
         x, last = shift(x_all, s * stride), shift(carry_all, s * carried)
         x_new, f_new, carry_new = shift(P.x_new, s * stride), shift(P.f_new, s * stride), shift(P.carry_new, s * carried)
         own, before = shift(P.stage_carry, s * stages * carried), shift(P.stage_carry, (s - 1) * stages * carried)
-        finished = P.y0 if s == 0 else shift(P.carry_new, (s - 1) * carried)
+        finished = shift(P.carry_new, (s - 1) * carried)
         _copy(shift(f_all, s * stride), P.k, stride)
         _copy(last, own, carried)
         for i in range(1, stages):
             _combine(P.k, shift(P.a, i * stages), i, h, stride, x, P.point)
-            previous = finished if s == 0 or P.mesh else shift(before, i * carried)
+            previous = _y0(P, t + P.c[i] * h) if s == 0 else finished if P.mesh else shift(before, i * carried)
             status = _rate(P, memory, context, t + P.c[i] * h, s, P.point, previous, last, shift(P.k, i * stride), shift(own, i * carried))
             if status != OK:
                 return status, math.inf
@@ -155,7 +199,7 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
             if status == OK:
                 for i in range(size):
                     x_new[i] += P.out[i]
-        status = _rate(P, memory, context, t + h, s, x_new, finished, last, f_new, carry_new)
+        status = _rate(P, memory, context, t + h, s, x_new, _y0(P, t + h) if s == 0 else finished, last, f_new, carry_new)
         if status != OK:
             return status, math.inf
         if measure:
@@ -178,15 +222,15 @@ def _error(P, memory, x, x_new, f_new, h):
 
 
 @njit(cache=True)
-def _difference(P, x_all, active, order):
-    """Distance of the last two iterations in units of the tolerance, relative to the largest entry of x; x′ carries the rounding of ε⁻¹ and does not count."""
-    if active < 2:
-        return math.inf
-    last, before, distance, scale = shift(x_all, (active - 1) * P.stride), shift(x_all, (active - 2) * P.stride), 0.0, 0.0
-    for i in range(P.size // order):
-        scale = max(scale, abs(last[i]))
-    for i in range(P.size // order):
-        distance = max(distance, abs(last[i] - before[i]) / (P.atol[i] + P.rtol * scale))
+def difference(x, other, atol, rtol, size, order):
+    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′ likewise, with _LATER times the tolerance."""
+    n, distance = size // order, 0.0
+    for level in range(order):
+        scale = 0.0
+        for i in range(level * n, (level + 1) * n):
+            scale = max(scale, abs(x[i]))
+        for i in range(level * n, (level + 1) * n):
+            distance = max(distance, abs(x[i] - other[i]) / ((atol[i] + rtol * scale) * (1.0 if level == 0 else _LATER)))
     return distance
 
 
@@ -203,9 +247,14 @@ def _add(P, memory, context, active, t):
 
 @njit(cache=True)
 def _begin_anew(P, memory, context, counts, active):
-    """From x_S with y₀ = y_S, a quarter of ε and two iterations."""
-    x_all, carry_all = part(memory, X), part(memory, CARRY)
-    _copy(shift(carry_all, (active - 1) * P.carried), P.y0, P.carried)
+    """From x_S with y₀ = y_S and its slope over the last step, a quarter of ε and two iterations."""
+    x_all, n, t, t_old = part(memory, X), P.carried, memory[run.T], memory[run.T_OLD]
+    y, before = shift(part(memory, CARRY), (active - 1) * n), shift(part(memory, CARRY_OLD), (active - 1) * n)
+    known = memory[TAU] > 0.0 and memory[ACTIVE_OLD] == active and t != t_old
+    P.y0[0], P.y0[1] = t, counts[run.WAY] / memory[TAU] if known else 0.0
+    for i in range(n):
+        slope = (y[i] - before[i]) / (t - t_old) if known else 0.0
+        P.y0[2 + i], P.y0[2 + n + i], P.y0[2 + 2 * n + i] = y[i], slope, slope * P.y0[1]
     for s in range(int(memory[MOST])):
         P.eps[s] *= 0.25
         if s != active - 1:
@@ -219,9 +268,9 @@ def _rates(P, memory, context, counts):
     """x_s′ and y_s of all iterations where they stand."""
     t, x_all, f_all, carry_all = memory[run.T], part(memory, X), part(memory, F), part(memory, CARRY)
     for s in range(int(memory[ACTIVE])):
-        previous = P.y0 if s == 0 else shift(carry_all, (s - 1) * P.carried)
+        previous = _y0(P, t) if s == 0 else shift(carry_all, (s - 1) * P.carried)
         counts[run.NFEV] += 1
-        status = _rate(P, memory, context, t, s, shift(x_all, s * P.stride), previous, P.y0, shift(f_all, s * P.stride), shift(carry_all, s * P.carried))
+        status = _rate(P, memory, context, t, s, shift(x_all, s * P.stride), previous, previous, shift(f_all, s * P.stride), shift(carry_all, s * P.carried))
         if status != OK:
             return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED if status == INTERRUPTED else run.CANNOT_START
     return OK
@@ -237,6 +286,8 @@ def _show(P, memory, x_all, carry_all, active, y):
 @njit(cache=True)
 def _start(P, memory, context, counts):
     """Derivatives of all iterations, events and step size at the start."""
+    if memory[TAU] > 0.0:
+        _expand(P, memory, context, counts[run.WAY], memory[run.T], part(memory, X))
     failure = _rates(P, memory, context, counts)
     if failure != OK:
         return failure
@@ -247,16 +298,25 @@ def _start(P, memory, context, counts):
 
 
 @njit(cache=True)
+def suddenly_violated(x, f, first, size, violation, tolerance, largest, fastest, eps):
+    """Whether a substantial part of the velocity (for index 2: of x) violates the constraints, and would be stopped faster than anything before.
+
+    Entries from ``first`` on count.  Returns the largest of them and of their rates so far, too.
+    """
+    rate = 0.0
+    for i in range(first, size):
+        largest, rate = max(largest, abs(x[i])), max(rate, abs(f[i]))
+    if fastest == 0.0 or violation < 0.1 * _PARTLY * largest:
+        fastest = max(fastest, rate)
+    return largest, fastest, violation > _SEEN * tolerance and violation > _PARTLY * largest and violation > _SUDDEN * fastest * eps
+
+
+@njit(cache=True)
 def _is_impasse(P, memory, active):
-    """Whether a substantial part of the velocity (for index 2: of x) suddenly violates the constraints, and would be stopped faster than anything before."""
     x, f, first = shift(P.x_new, (active - 1) * P.stride), shift(P.f_new, (active - 1) * P.stride), P.size // 2 if memory[INDEX] > 2.0 else 0
-    size, rate = 0.0, 0.0
-    for i in range(first, P.size):
-        size, rate = max(size, abs(x[i])), max(rate, abs(f[i]))
-    memory[LARGEST] = max(memory[LARGEST], size)
-    if memory[FASTEST] == 0.0 or memory[VIOLATION] < 0.1 * _PARTLY * memory[LARGEST]:
-        memory[FASTEST] = max(memory[FASTEST], rate)
-    return memory[VIOLATION] > _PARTLY * memory[LARGEST] and memory[VIOLATION] > _SUDDEN * memory[FASTEST] * P.eps[active - 1]
+    memory[LARGEST], memory[FASTEST], impasse = suddenly_violated(x, f, first, P.size, memory[VIOLATION], P.atol[first], memory[LARGEST], memory[FASTEST],
+                                                                           P.eps[active - 1])
+    return impasse
 
 
 @njit(cache=True)
@@ -267,9 +327,9 @@ def _accept(P, memory, counts, steps, h, error, active):
         steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = memory[run.T], h, error, memory[DIFFERENCE], active
         steps[row, 5] = memory[ORDER]
         if steps.shape[1] > run.STEP_COLUMNS:
-            x_all, column = part(memory, X), run.STEP_COLUMNS + 1 + P.carried
+            x_all, column = part(memory, X), run.STEP_COLUMNS + 3 + 3 * P.carried
             steps[row, run.STEP_COLUMNS] = P.eps[0]
-            for i in range(P.carried):
+            for i in range(2 + 3 * P.carried):
                 steps[row, run.STEP_COLUMNS + 1 + i] = P.y0[i]
             for i in range(active * P.stride):
                 steps[row, column + i] = x_all[i]
@@ -344,6 +404,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         failure = _start(P, memory, context, counts)
         if failure != OK:
             return failure
+        run.watch_start(memory, context, part(memory, X))
         counts[run.STATE] = run.STEPPING
     while True:
         if counts[run.STATE] == run.CROSSING:
@@ -381,17 +442,18 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             if constant or memory[run.H] <= 1e-15 * max(abs(t), abs(t + h)) or memory[run.H] < 1e-290:
                 return run.STEP_TOO_SMALL
             continue
-        memory[DIFFERENCE] = _difference(P, P.x_new, active, int(memory[INDEX]) - 1)
-        if automatic and memory[DIFFERENCE] > _SETTLED:
-            if active < int(memory[MOST]) and (memory[BEFORE] == 0.0 or memory[DIFFERENCE] < _HELPS * memory[BEFORE]):
+        last = shift(P.x_new, (active - 1) * P.stride)
+        memory[DIFFERENCE] = difference(last, shift(last, -P.stride), P.atol, P.rtol, P.size, int(memory[INDEX]) - 1) if active > 1 else math.inf
+        if automatic and memory[DIFFERENCE] > SETTLED:
+            if active < int(memory[MOST]) and (memory[BEFORE] == 0.0 or memory[DIFFERENCE] < HELPS * memory[BEFORE]):
                 memory[BEFORE] = memory[DIFFERENCE]
                 counts[run.NFEV] += 1
                 status = _add(P, memory, context, active, t)
                 if status >= RAISED:
                     return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED
                 continue
-            if memory[DIFFERENCE] > (_ASTRAY[0] if memory[AUTOMATIC] > 1.0 else _ASTRAY[1]):
-                if memory[AUTOMATIC] < 2.0 or memory[RESTARTS] >= _MOST_RESTARTS:
+            if memory[DIFFERENCE] > (ASTRAY[0] if memory[AUTOMATIC] > 1.0 else ASTRAY[1]):
+                if memory[AUTOMATIC] < 2.0 or memory[RESTARTS] >= MOST_RESTARTS:
                     return run.STEP_TOO_SMALL
                 memory[RESTARTS] += 1.0
                 failure = _begin_anew(P, memory, context, counts, active)
@@ -407,6 +469,8 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return run.STEP_TOO_SMALL
         _accept(P, memory, counts, steps, h, error, active)
         run.arrive(memory, counts, t, h, memory[CONSTANT])
+        at = (active - 1) * P.stride
+        run.watch(memory, context, counts, found, shift(part(memory, X_OLD), at), shift(part(memory, F_OLD), at), last, shift(P.f_new, at))
         code = run.look_for_events(memory, context, counts, found)
         if code != run.DONE:
             return code
@@ -430,15 +494,15 @@ def evaluate(memory_array, context_array, starts, counts, states, wanted, out):
                 upper = middle
         active = int(counts[lower])
         if lower != current:
-            for i in range(P.carried):
+            for i in range(2 + 3 * P.carried):
                 P.y0[i] = states[lower, 1 + i]
             if states[lower, 0] != P.eps[0]:
                 for s in range(int(memory[MOST])):
                     P.eps[s] = states[lower, 0]
             for i in range(active * P.stride):
-                x_all[i] = states[lower, 1 + P.carried + i]
+                x_all[i] = states[lower, 3 + 3 * P.carried + i]
             for s in range(active):
-                previous = P.y0 if s == 0 else shift(carry_all, (s - 1) * P.carried)
+                previous = _y0(P, starts[lower]) if s == 0 else shift(carry_all, (s - 1) * P.carried)
                 if _rate(P, memory, context, starts[lower], s, shift(x_all, s * P.stride), previous, previous, shift(f_all, s * P.stride), shift(carry_all, s * P.carried)) != OK:
                     return row
             current = lower
