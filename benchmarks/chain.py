@@ -27,10 +27,10 @@ import numpy as np
 from numba import njit
 
 import holonome as hn
+from adapters.sundials import FOLDER, version
 from holonome.engine.calls import call, pointer, run_kernel
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.formulations.underlying_ode import kernels
-from sundials.peers import FOLDER, version
 
 RTOL, ATOL = 1e-6, 1e-8
 SECONDS = {10: 0.5, 30: 0.3, 100: 0.2, 300: 0.03, 1000: 0.01}
