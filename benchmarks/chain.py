@@ -28,6 +28,7 @@ from numba import njit
 from sundials.peers import FOLDER, version
 
 import holonome as hn
+from adapters.sundials import FOLDER, version
 from holonome.engine.calls import call, pointer, run_kernel
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.formulations.underlying_ode import kernels

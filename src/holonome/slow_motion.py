@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 GAP, GAP_ALONE = 30.0, 1e4
 """Fast modes are so many times faster than everything else; where all modes are fast, than the run."""
-LARGEST = 200
-"""Coordinates up to which modes are looked for."""
+LARGEST, LARGEST_DENSE = 200, 1000
+"""Degrees of freedom, and coordinates, up to which modes are looked for."""
 HIDDEN_STIFFNESS = 1e5
 """Stiffness of forces that are not elastic elements, relative to inertia within a step, beyond which smooth motion cannot be trusted."""
 _MOST_ITERATIONS, _HALVINGS, _DIFFERENCE = 30, 8, 1e-5
@@ -49,7 +49,7 @@ class _Modes(NamedTuple):
 
 def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """The start of the slow motion near a given one; None if that is on it already, there is no gap between slow and fast, or the nearest one is not found."""
-    if system.foreign or system.states or system.unknowns or system.model.lam.numel() or not 1 <= system.dim - system.m <= LARGEST:
+    if system.foreign or system.states or system.unknowns or system.model.lam.numel() or not 1 <= system.dim - system.m <= LARGEST or system.dim > LARGEST_DENSE:
         return None
     try:
         place = _Place(system, t)
@@ -205,16 +205,28 @@ def hidden_stiffness(solution: Solution) -> str:
     system, n = solution.system, solution.system.dim
     if system.foreign or not solution.steps:
         return ""
-    kernel = system.kernel("stiffness of force", _mass_and_stiffness)
+    large = kernels(system).sparse
+    kernel = system.kernel("stiffness of force", _stiffness_over_mass if large else _mass_and_stiffness)
     chosen = np.linspace(0, solution.t.size - 1, 5).astype(int)
-    found = np.zeros((chosen.size, 2 * n * n))
+    found = np.zeros((chosen.size, ca.jacobian(_forces(system.model), system.model.q).nnz() if large else 2 * n * n))
     over_points(kernel.address, 0, kernels(system).context(system), solution.t[chosen], np.ascontiguousarray(solution.states[chosen, : 2 * n]), found, 64 if system.unknowns else 1)
-    M, f_q = found[:, : n * n].reshape(-1, n, n), found[:, n * n:].reshape(-1, n, n)
-    h = abs(solution.t[-1] - solution.t[0]) / solution.steps
-    largest = h**2 * float(np.max(np.abs(np.linalg.pinv(M) @ f_q), initial=0.0)) if np.all(np.isfinite(found)) else 0.0
+    h, relative = abs(solution.t[-1] - solution.t[0]) / solution.steps, found
+    if not large and np.all(np.isfinite(found)):
+        relative = np.linalg.pinv(found[:, : n * n].reshape(-1, n, n)) @ found[:, n * n:].reshape(-1, n, n)
+    largest = h**2 * float(np.max(np.abs(relative), initial=0.0)) if np.all(np.isfinite(found)) else 0.0
     return f"; force is very stiff, h² |∂f/∂q| / M = {largest:.0e}, and the result may be wrong: give its stiff part as hn.Elastic" if largest > HIDDEN_STIFFNESS else ""
 
 
 def _mass_and_stiffness(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
-    forces = model.f if model.elastic is None else model.elastic.rest
-    return model.y, ca.SX(0, 1), ca.vertcat(*(ca.vec(ca.densify(x.T)) for x in (model.M, ca.jacobian(forces, model.q)))), None
+    return model.y, ca.SX(0, 1), ca.vertcat(*(ca.vec(ca.densify(x.T)) for x in (model.M, ca.jacobian(_forces(model), model.q)))), None
+
+
+def _stiffness_over_mass(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
+    """The nonzeros of ∂f/∂q by the masses of their rows; zero where there is no mass."""
+    stiffness, mass = ca.jacobian(_forces(model), model.q), ca.densify(ca.diag(model.M))
+    of_row = mass[stiffness.sparsity().row()]
+    return model.y, ca.SX(0, 1), ca.densify(ca.if_else(of_row > 0, stiffness.nz[:] / of_row, 0)), None
+
+
+def _forces(model: Model) -> ca.SX:
+    return model.f if model.elastic is None else model.elastic.rest
