@@ -13,8 +13,6 @@ from harness.protocol import Code, Outcome, Problem, timed
 from holonome.engine.calls import call, pointer
 from holonome.formulations.underlying_ode import kernels
 
-LARGEST_BDF = 10
-"""Bars of the longest chain on which BDF is run."""
 SAME_ODE = hn.Method(hn.CoordinateProjection(hn.UnderlyingODE()), hn.BDF())
 
 
@@ -46,7 +44,7 @@ def codes(problem: Problem) -> dict[str, Code]:
     if problem.motion == "smooth":
         return {"smooth": code(motion="smooth")}
     found = {"auto": code(_bare(system, stated.state0))}
-    if problem.links <= LARGEST_BDF and problem.rows:
+    if problem.rows:
         found |= {method: code(method=method) for method in ("bdf", "index2", "ggl")}
         if problem.explicit:
             found["bdf on the underlying ODE"] = code(method=SAME_ODE)
