@@ -25,7 +25,6 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 from numba import njit
-from sundials.peers import FOLDER, version
 
 import holonome as hn
 from adapters.sundials import FOLDER, version
