@@ -49,8 +49,8 @@ _COMPARISONS = {"OP_LT": "olt", "OP_LE": "ole", "OP_EQ": "oeq", "OP_NE": "une"}
 _INTRINSICS = {"OP_SQRT": "sqrt", "OP_EXP": "exp", "OP_LOG": "log", "OP_FABS": "fabs", "OP_FLOOR": "floor", "OP_CEIL": "ceil",
                "OP_POW": "pow", "OP_CONSTPOW": "pow", "OP_FMIN": "minnum", "OP_FMAX": "maxnum", "OP_COPYSIGN": "copysign", "OP_FMA": "fma"}
 _TRIGONOMETRIC = ("OP_SIN", "OP_COS")
-_LIBRARY = {"OP_TAN": "tan", "OP_ASIN": "asin", "OP_ACOS": "acos", "OP_ATAN": "atan", "OP_SINH": "sinh", "OP_COSH": "cosh", "OP_TANH": "tanh", "OP_ASINH": "asinh",
-            "OP_ACOSH": "acosh", "OP_ATANH": "atanh", "OP_ATAN2": "atan2", "OP_ERF": "erf", "OP_EXPM1": "expm1", "OP_LOG1P": "log1p", "OP_HYPOT": "hypot",
+_LIBRARY = {"OP_SIN": "sin", "OP_COS": "cos", "OP_TAN": "tan", "OP_ASIN": "asin", "OP_ACOS": "acos", "OP_ATAN": "atan", "OP_SINH": "sinh", "OP_COSH": "cosh", "OP_TANH": "tanh",
+            "OP_ASINH": "asinh", "OP_ACOSH": "acosh", "OP_ATANH": "atanh", "OP_ATAN2": "atan2", "OP_ERF": "erf", "OP_EXPM1": "expm1", "OP_LOG1P": "log1p", "OP_HYPOT": "hypot",
             "OP_FMOD": "fmod", "OP_REMAINDER": "remainder"}
 
 
@@ -165,7 +165,7 @@ def assembly(function: ca.Function, name: str, suppliers: Sequence[int] = (), bl
         else:
             values[number] = write.operation(operation, [values[i] for i in operands])
 
-    for needed, angles in _angles(operations):
+    for needed, angles in () if block else _angles(operations):  # long code calls the library, which compiles in half the time
         for number in needed:
             emit(number)
         for users, pair in zip(angles.values(), sines_and_cosines(write, [values[i] for i in angles]), strict=True):
