@@ -117,7 +117,7 @@ def parts(mechanism) -> dict[str, float]:
     Y, z, right = np.zeros(2 * newton.size), np.zeros(newton.size + 1), np.ones(newton.size)
     Y[:n], z[0] = mechanism.q0, 1e3
     run_kernel(newton.factors, 0.0, Y, z, context, memory)
-    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(6 * n + 4)
+    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.landing_size)
     return {"residual": _cost(newton.F, Y, z, context, np.zeros(newton.size + 1)), "factorization": _cost(newton.factors, Y, z, context, memory),
             "solution": _cost(newton.solution, right, memory, context, np.zeros(newton.size + 1)),
             "accelerations": _cost(explicit.derivative, y, np.zeros(2 * n + 2), context, out), "landing": _cost(explicit.landing, y, np.zeros(2 * n + 2), context, out)}

@@ -183,7 +183,7 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
             if limit:
                 addresses = [twin.address for twin in (underlying_ode.dense_derivative, underlying_ode.dense_landing, underlying_ode.dense_multipliers)]
         for address, size in zip(addresses, (2 * n, 6 * n + 2, m), strict=True):
-            out = np.zeros(size + 1)
+            out = np.zeros(compiled.landing_size)
             assert run_kernel(address, 0.1, y, z, context, out) == OK
             found.append(out[:size])
         found.append(np.concatenate([x.ravel() for x in compiled.evaluate_pieces(context, 0.1, y[:n], y[n:]).values()]))
