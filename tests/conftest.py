@@ -4,8 +4,11 @@ those it calls.
 
 import hashlib
 import os
+import sys
 import tempfile
 from pathlib import Path
+
+import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "holonome"
 COMPILED = ("engine", "formulations", "integrators")
@@ -26,3 +29,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     _forget_stale_engine()
     os.environ.setdefault("HOLONOME_CACHE", tempfile.mkdtemp(prefix="holonome-tests-"))
 os.environ["HOLONOME_QUIET"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
