@@ -1,8 +1,8 @@
 """The slow motion of a stiff system: where it begins, and what following it alone did to the energy.
 
 Linearised about a position, the motions within the constraints are modes φ with frequencies ω:  Φᵀ M Φ = I,  Φᵀ (−f_q + (Cᵀλ)_q) Φ = diag(ω²).  The stiffness of elastic elements
-enters as c_qᵀ K c_q, without what their present load adds, which will be gone.  Where the frequencies have a wide gap, and the modes below it move slowly, those above it are fast.
-On the slow motion they do not oscillate:
+enters as c_qᵀ K c_q, without what their present load adds, which will be gone; if that leads nowhere, with it.  Where the frequencies have a wide gap, and the modes below it
+move slowly, those above it are fast.  On the slow motion they do not oscillate:
 
     P v = 0,     P a + P′ v = 0,     P = Φ_fast Φ_fastᵀ M
 
@@ -56,6 +56,9 @@ def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: flo
         if place.driven or np.max(np.abs(place.onto(q) - q)) > 1e-6 * np.max(np.abs(q)):
             return None
         found = _settle(place, q, v, span, rtol, atol)
+        if found is None and system.model.elastic is not None:
+            place.loaded = True
+            found = _settle(place, q, v, span, rtol, atol)
         if found is None:
             return None
         q = place.onto(found[0], 1e-15)
@@ -65,7 +68,12 @@ def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: flo
 
 
 class _Place:
-    """Evaluates the equations at one time; ``driven`` where the stiffness depends on time, so that fast modes are never at rest."""
+    """Evaluates the equations at one time.
+
+    ``driven`` where the stiffness depends on time, so that fast modes are never at rest; ``loaded`` where the stiffness of loaded elements is meant.
+    """
+
+    loaded = False
 
     def __init__(self, system: System, t: float) -> None:
         if "slow motion" not in system.shared:
@@ -84,7 +92,7 @@ class _Place:
         self.arguments[0][:], self.arguments[3][:] = t, system.parameters.flat
 
     def __call__(self, q: np.ndarray, v: np.ndarray, lam: np.ndarray | float = 0.0) -> list[np.ndarray]:
-        """M, f, C, γ, f without elastic elements, the stiffness, g and w."""
+        """M, f, C, γ, f without elastic elements, the stiffness, g, w, and the stiffness of loaded elements."""
         self.arguments[1][:], self.arguments[2][:], self.arguments[4][:] = q, v, lam
         self.evaluate()
         if not np.isfinite(self.flat).all():
@@ -94,7 +102,7 @@ class _Place:
     def onto(self, q: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:
         """The nearest position that satisfies the constraints."""
         for _ in range(6):
-            _, _, C, _, _, _, g, _ = self(q, np.zeros_like(q))
+            _, _, C, _, _, _, g, *_ = self(q, np.zeros_like(q))
             if not g.size:
                 break
             step = np.linalg.lstsq(C[: g.size], -g.ravel(), rcond=1e-10)[0]
@@ -105,7 +113,7 @@ class _Place:
 
     def allowed(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The nearest velocity that satisfies the constraints."""
-        _, _, C, _, _, _, _, w = self(q, v)
+        _, _, C, _, _, _, _, w, _ = self(q, v)
         return v - np.linalg.lstsq(C, w.ravel(), rcond=1e-10)[0] if w.size else v
 
     def modes(self, q: np.ndarray, v: np.ndarray) -> _Modes:
@@ -116,8 +124,8 @@ class _Place:
         N = np.linalg.solve(np.linalg.cholesky(tangent.T @ M @ tangent), tangent.T).T
         curved = -inverse @ gamma
         a, unloaded = (curved + N @ (N.T @ (force - M @ curved)) for force in (f, rest))
-        lam = (inverse.T @ (rest - M @ unloaded)).ravel()
-        K = N.T @ self(q, v, lam)[5] @ N
+        lam = (inverse.T @ (f - M @ a if self.loaded else rest - M @ unloaded)).ravel()
+        K = N.T @ self(q, v, lam)[8 if self.loaded else 5] @ N
         squares, shapes = np.linalg.eigh((K + K.T) / 2)
         return _Modes(a.ravel(), M, squares, N @ shapes)
 
@@ -140,7 +148,8 @@ def _expressions(model: Model) -> tuple[ca.Function, bool]:
     if elastic is not None:
         c_q = ca.jacobian(elastic.c, model.q)
         K += c_q.T @ elastic.K @ c_q
-    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w)]
+    loaded = ca.jacobian(model.C.T @ lam - model.f, model.q)
+    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w, loaded)]
     return ca.Function("slow_motion", [model.t, model.q, model.v, model.p, lam], results), ca.depends_on(ca.jacobian(model.f, model.q), model.t)
 
 
