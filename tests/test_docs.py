@@ -70,7 +70,7 @@ def test_commands_of_a_page_exist(page):
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
 def test_links_between_files_lead_somewhere(page):
-    made_at_build = ("gallery/", "_generated/", "docs/benchmarks.md")  # the last by benchmarks/peers.py
+    made_at_build = ("gallery/", "_generated/")
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target and not any(part in target for part in made_at_build):
             assert (page.parent / target).exists(), target
