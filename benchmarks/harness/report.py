@@ -306,7 +306,7 @@ INTRODUCTION = """# Benchmarks
 
 {where}
 This page is written by `python benchmarks/peers.py report` from [peers.csv](../benchmarks/results/peers.csv); how it is measured, and the settings of each peer with their reasons,
-stand in [benchmarks/README.md](../benchmarks/README.md).
+stand in `benchmarks/README.md`.
 
 Times are medians of runs in turns, read off at the same achieved error: the largest |y − y_ref| / (1 + |y_ref|) of positions and velocities at the end, of positions alone for
 smooth motion. Ours are whole calls of `hn.solve()` from Python; those of SUNDIALS are the solve alone in C. |g|, |Gv| and the change of invariants are the largest on the way,
