@@ -236,12 +236,18 @@ def at_switch(memory, counts):
 
 
 @njit(cache=True)
+def pass_switch(memory, counts):
+    """Move on to the far side of a switch."""
+    memory[T] = part(memory, SWITCHES)[2 * counts[NEXT_SWITCH] + 1]
+    counts[NEXT_SWITCH] += 1
+
+
+@njit(cache=True)
 def cross_switch(memory, counts, points):
     """Step over a switch; the far side is a point of its own.  FULL if there is no room for it."""
     if counts[KEEP_POINTS] and counts[POINTS] == points.shape[0]:
         return FULL
-    memory[T] = part(memory, SWITCHES)[2 * counts[NEXT_SWITCH] + 1]
-    counts[NEXT_SWITCH] += 1
+    pass_switch(memory, counts)
     if counts[KEEP_POINTS]:
         store(points, counts[POINTS], memory[T], part(memory, Y), int(memory[SIZE]))
         counts[POINTS] += 1

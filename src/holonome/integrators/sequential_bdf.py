@@ -228,8 +228,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if code != run.DONE:
             return code
         if run.at_switch(memory, counts):
-            memory[run.T] = part(memory, run.SWITCHES)[2 * counts[run.NEXT_SWITCH] + 1]
-            counts[run.NEXT_SWITCH] += 1
+            run.pass_switch(memory, counts)
             code = _start(P, memory, context, counts)
             if code != OK:
                 return code
