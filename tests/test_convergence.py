@@ -87,7 +87,6 @@ def test_equal_bars_pass_their_singular_position():
     assert np.max(np.abs(sol.q[:, -1] - mechanism.reference.q)) < 1e-6
 
 
-def test_tighter_tolerance_of_auto_changes_the_method_and_says_so():
+def test_auto_begins_with_order_8_at_every_tolerance_and_says_so():
     mechanism = hn.mechanisms.pendulum()
-    loose, fine = (hn.solve(mechanism.system, (0, 1), mechanism.q0, rtol=rtol).method for rtol in (1e-3, 1e-8))
-    assert (loose, fine) == ("dopri5", "dop853")
+    assert {hn.solve(mechanism.system, (0, 1), mechanism.q0, rtol=rtol).method for rtol in (1e-2, 1e-5, 1e-8)} == {"dop853"}

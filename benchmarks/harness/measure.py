@@ -35,8 +35,8 @@ PEERS = {"holonome": "holonome", "sundials": "sundials", "sundials -O3": "sundia
 COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between",
            "Gv_between", "message", "version", "date", "machine", "python"]
 FINE_ENOUGH = 1e-10
-SHORT, WARM = 5e-3, 3
-"""Runs shorter than this many seconds are timed after so many that are not."""
+SHORT, BLOCK = 5e-3, 5e-3
+"""Runs shorter than this many seconds are timed in blocks of so many seconds; the median of a block counts as one run."""
 BETWEEN = 499
 
 
@@ -127,11 +127,11 @@ class Runner:
     known_to: int = 0
     rows: list[dict] = field(default_factory=list)
 
-    def solve(self, level: float, limits: Limits, warm: int = 0) -> dict:
+    def solve(self, level: float, limits: Limits, block: float = 0.0) -> dict:
         """One run; the first one of a process may have to compile and gets more time."""
         patience, self.known_to = limits.answer + (0 if self.known_to == self.server.starts else self.compiles), self.server.starts
         try:
-            return self.server.ask(patience, do="solve", code=self.name, level=level, warm=warm)
+            return self.server.ask(patience, do="solve", code=self.name, level=level, block=block)
         except NoAnswer as error:
             return {"y": None, "seconds": np.nan, "steps": 0, "evaluations": 0, "message": str(error), "silent": True}
 
@@ -198,7 +198,7 @@ def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], r
     for turn in range(limits.repeats):
         for runner in active:
             if turn < wanted[id(runner)]:
-                again = runner.solve(runner.levels[k], limits, WARM if first[id(runner)]["seconds"] < SHORT else 0)
+                again = runner.solve(runner.levels[k], limits, BLOCK if first[id(runner)]["seconds"] < SHORT else 0.0)
                 times[id(runner)].append(again.get("seconds", np.nan))
     for runner in active:
         answer = first[id(runner)]
@@ -264,7 +264,7 @@ def first_results(peers: Iterable[str], name: str = "slider_crank", tolerance: f
                         break
                     code, about = next(iter(codes.items()))
                     level = tolerance if about["levels"][0] < 1 else 1000.0
-                    server.ask(300.0, do="solve", code=code, level=level, warm=0)
+                    server.ask(300.0, do="solve", code=code, level=level, block=0.0)
                     yield {"kind": f"first, {when}", "problem": name, "peer": peer, "code": code, "level": level, "median_us": 1e6 * (time.perf_counter() - begin), "runs": 1}
                 except NoAnswer as error:
                     yield {"kind": f"first, {when}", "problem": name, "peer": peer, "message": str(error)}

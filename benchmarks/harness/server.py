@@ -1,7 +1,8 @@
 """One adapter in a process of its own, ``python -m harness.server adapter``, asked line by line in JSON.
 
 {"do": "prepare", "folder": …}: the problem; answers with the codes and their levels.
-{"do": "solve", "code": …, "level": …, "warm": k}: one timed run, after k that are not, because another process has just filled the processor's caches.
+{"do": "solve", "code": …, "level": …, "block": s}: the median of runs that take s seconds together, at least one; for s > 0 after `WARM` that do not count, because another process
+has just filled the processor's caches.
 {"do": "states", "code": …, "level": …, "times": […] or null}: see `Code.states`.
 """
 
@@ -11,11 +12,27 @@ import importlib
 import json
 import os
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from harness.protocol import CannotState, Problem, end_with_parent, single_thread
+from harness.protocol import CannotState, Code, Outcome, Problem, end_with_parent, single_thread
+
+WARM, MOST = 3, 50
+
+
+def block(code: Code, level: float, seconds: float) -> Outcome:
+    """One run, or the median of a block of them."""
+    if seconds == 0:
+        return code.solve(level)
+    for _ in range(WARM):
+        code.solve(level)
+    outcomes, end = [code.solve(level)], time.perf_counter() + seconds
+    while time.perf_counter() < end and len(outcomes) < MOST:
+        outcomes.append(code.solve(level))
+    return replace(outcomes[-1], seconds=float(np.median([outcome.seconds for outcome in outcomes])))
 
 
 def main() -> None:
@@ -34,9 +51,7 @@ def main() -> None:
                 return {"codes": {name: {"levels": [float(level) for level in code.levels], "kernel": code.kernel, "interpolates": code.interpolates, "compiles": code.compiles}
                                   for name, code in codes.items()}}
             case "solve":
-                for _ in range(request["warm"]):
-                    codes[request["code"]].solve(request["level"])
-                outcome = codes[request["code"]].solve(request["level"])
+                outcome = block(codes[request["code"]], request["level"], request["block"])
                 return vars(outcome) | {"y": None if outcome.y is None else np.asarray(outcome.y).tolist()}
             case "states":
                 times = request["times"]

@@ -227,7 +227,7 @@ def _labelled(methods: Any) -> dict[str, Any]:
         methods = [methods]
     for method in methods.values() if isinstance(methods, Mapping) else methods:
         if method != SMOOTH:
-            resolve(method, 1e-6)
+            resolve(method)
     if isinstance(methods, Mapping):
         return dict(methods)
     labels = [method if isinstance(method, str) else label(method) for method in methods]

@@ -158,6 +158,8 @@ def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.nda
 
 def vector(argument: str, values, size: int) -> np.ndarray:
     """A real vector of the right size, or an error that names the argument."""
+    if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
+        return values.copy()
     try:
         array = np.array(values)
         if array.dtype.kind not in "fiub":

@@ -126,7 +126,7 @@ class Run:
 
     def _collect(self) -> None:
         """Move what the buffers hold to the results."""
-        counts = self.counts
+        counts = self.counts.tolist()
         for chunks, buffer, used in ((self.chunks, self.points, counts[run.POINTS]), (self.step_chunks, self.step_rows, counts[run.STEPS]),
                                      (self.rejection_chunks, self.rejection_rows, counts[run.REJECTIONS]), (self.found_chunks, self.found, counts[run.FOUND])):
             if used:
@@ -136,7 +136,7 @@ class Run:
         """Put the result together."""
         self._collect()
         points = _joined(self.chunks, 1 + self.stepper.columns)
-        counts, memory, system = self.counts, self.memory, self.system
+        counts, memory, system = self.counts.tolist(), self.memory, self.system
         status = {run.DONE: 0, run.TERMINATED: 1}.get(code, -1)
         message = "the end was reached" if code == run.DONE else self._message(code)
         if isinstance(self.stepper, Sequential):
@@ -145,15 +145,15 @@ class Run:
             message += f" ({start.message})"
         found = _joined(self.found_chunks, 2 + self.stepper.columns) if self.events or self.found_chunks else None
         solution = Solution(
-            system, self.name, points[:, 0], points[:, 1:], status, message, int(counts[run.NFEV]), int(counts[run.ACCEPTED]), int(counts[run.REJECTED]),
+            system, self.name, points[:, 0], points[:, 1:], status, message, counts[run.NFEV], counts[run.ACCEPTED], counts[run.REJECTED],
             int(memory[run.LANDINGS]), self.rtol, self.atol, start=start, dense_calls=int(self.context[DENSE_CALLS]), lowest_rank=int(self.context[RANK]),
             t_events=[found[found[:, 0] == i, 1] for i in range(len(self.events))] if self.events else None,  # type: ignore[index]
             event_states=[found[found[:, 0] == i, 2:] for i in range(len(self.events))] if self.events else None)  # type: ignore[index]
         if found is not None:
             solution.singular_times = found[(found[:, 0] < 0) & (counts[run.WAY] * found[:, 1] <= counts[run.WAY] * memory[run.T]), 1]
         if isinstance(self.stepper, (Implicit, ImplicitSequential)):
-            solution.njev = solution.nlu = int(counts[bdf.NJEV])
-            solution.error_failures, solution.newton_failures = int(counts[bdf.ERROR_FAILURES]), int(counts[bdf.NEWTON_FAILURES])
+            solution.njev = solution.nlu = counts[bdf.NJEV]
+            solution.error_failures, solution.newton_failures = counts[bdf.ERROR_FAILURES], counts[bdf.NEWTON_FAILURES]
             solution.splits = self.stepper.splits(memory) if isinstance(self.stepper, Implicit) else 0
         if status >= 0 and self.left_out:
             self._check_left_out(solution)

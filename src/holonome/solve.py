@@ -26,7 +26,7 @@ from holonome.initial import always_dependent_rows, consistent_state, full_state
 from holonome.integrators.bdf import BDF
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
-from holonome.method import AUTO, FINE, SMOOTH, STIFF_METHOD, Method, resolve
+from holonome.method import AUTO, SMOOTH, STIFF_METHOD, Method, resolve
 from holonome.relay import Relay
 from holonome.result import Solution, rank_fell
 from holonome.running import Run
@@ -111,7 +111,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if w0 is not None:
         system = system.with_unknowns(vector("w0", w0, len(system.unknowns)))
     rtol, atol = _tolerances(rtol, atol, system.n, len(system.states))
-    name, chosen = resolve(method, rtol, motion)
+    name, chosen = resolve(method, motion)
     t0, t1 = time_span(t_span)
     task = Run(_stepper(system, chosen, t0, t1, projection, step), name, t0, t1, rtol, atol)
     if isinstance(system, ODE):
@@ -126,7 +126,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         t_eval = wanted_times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
     first_step = None if first_step is None else _positive("first_step", first_step)
-    if not (isinstance(max_steps, Integral) and max_steps > 0):
+    if type(max_steps) is not int and not isinstance(max_steps, Integral) or max_steps <= 0:
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
     relay = None
@@ -166,7 +166,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
 
 def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, dense: bool, max_step: float) -> Run | None:
     """The same run from here on by a method of the other kind; None if it cannot start here."""
-    system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO, leg.rtol)
+    system, (name, method) = leg.system, STIFF_METHOD if implicit else resolve(AUTO)
     task = Run(_stepper(system, method, t, leg.t1, None, None), name, t, leg.t1, leg.rtol, leg.atol)
     task.start_of_all = leg.start_of_all
     task.stepper.invariants, task.stepper.left_out = leg.stepper.invariants, leg.stepper.left_out
@@ -189,7 +189,7 @@ def _higher_index(system: HigherIndex, t_span: Any, x0: Any, v0: Any, method: st
     """Problems of index 2 and 3 in general form, by sequential regularization."""
     if parameters:
         system = system.with_parameters(**parameters)
-    name, chosen = ("srm", Method(SRM(variant="singular"), RungeKutta("dop853" if rtol < FINE else "dopri5"))) if method in (AUTO, "srm") else resolve(method, rtol)
+    name, chosen = resolve("srm" if method == AUTO else method)
     if not isinstance(chosen.formulation, SRM):
         raise ValueError(f"method: {method!r} is made for mechanical systems; for {system!r} use 'srm' or Method(SRM(...), RungeKutta(...)), Method(SRM(...), BDF())")
     rtol, atol = _tolerances(rtol, atol, system.n, 0)
@@ -288,13 +288,13 @@ def _with_states(atol: Any, n: int, states: int) -> np.ndarray:
 
 
 def _positive(argument: str, value: float) -> float:
-    if not (isinstance(value, Real) and value > 0):
+    if type(value) is not float and not isinstance(value, Real) or not value > 0:
         raise ValueError(f"{argument}: {value!r}; give a positive number")
     return float(value)
 
 
 def _tolerances(rtol: float, atol: Any, n: int, states: int) -> tuple[float, Any]:
-    if not (isinstance(rtol, Real) and 0 <= rtol < 1):
+    if type(rtol) is not float and not isinstance(rtol, Real) or not 0 <= rtol < 1:
         raise ValueError(f"rtol: {rtol!r}; give a number between 0 and 1")
     relative = max(float(rtol), _SMALLEST_RTOL)
     if isinstance(atol, float) and 0 < atol < math.inf:

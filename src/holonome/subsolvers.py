@@ -256,7 +256,7 @@ def subsolvers(bodies: Mapping[str, Driven | BlackBox], solvers: Any, substeps: 
                 found[name] = OneStep(body, solver, steps[name], mesh)
                 continue
             try:
-                resolve(solver, rtol)
+                resolve(solver)
             except ValueError:
                 raise ValueError(f"solvers: {solver!r} for {name!r} is not known; choose one of {', '.join(known)}, an hn.Method, or a function") from None
             equal = substeps.get(name) if isinstance(substeps, Mapping) else None

@@ -15,6 +15,7 @@ from holonome.system import System
 _COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 _KINKS = {ca.OP_FABS, ca.OP_SIGN}
 _GRID, _BISECTIONS, _MOST = 20_001, 60, 10_000
+_NEVER = np.zeros(0)
 
 
 def _conditions(model: Model) -> list[ca.SX]:
@@ -45,7 +46,7 @@ def switching_times(system: System, t0: float, t1: float) -> np.ndarray:
         system.shared["switches"] = ca.Function("switches", [system.model.t, system.model.p], [ca.vertcat(*conditions)]) if conditions else None
     function = system.shared["switches"]
     if function is None:
-        return np.zeros(0)
+        return _NEVER
     p = np.zeros(function.numel_in(1))
     p[: system.parameters.size] = system.parameters.flat
 

@@ -49,7 +49,7 @@ def run(model: options.Subject, method: options.Method = "auto", rtol: options.R
         if points is not None:
             further |= {"t_eval": _equally_spaced(mechanism, points)}
         printing.compile_engine()
-        done = simulate(subject, method=with_order(method, max_order, rtol), rtol=rtol, atol=atol, step=step, motion=motion, repair=repair,
+        done = simulate(subject, method=with_order(method, max_order), rtol=rtol, atol=atol, step=step, motion=motion, repair=repair,
                         projection=False if no_projection else None, **further)
     for file in files:
         _write(file, done, dark)

@@ -50,11 +50,11 @@ def simulate(subject: Subject, **options: Any) -> Done:
     return Done(mechanism, solution, first, seconds)
 
 
-def with_order(method: str, max_order: int | None, rtol: float) -> str | Method:
+def with_order(method: str, max_order: int | None) -> str | Method:
     """A method whose order is limited; only those with BDF can be."""
     if max_order is None:
         return method
-    chosen = resolve(method, rtol)[1]
+    chosen = resolve(method)[1]
     if method == "auto" or not isinstance(chosen.integrator, BDF):
         raise ValueError(f"--max-order: {method} has no order to choose; use a method with BDF, such as bdf or ggl")
     return replace(chosen, integrator=replace(chosen.integrator, max_order=max_order))
