@@ -248,14 +248,18 @@ def _compile(text: str, level: int) -> bytes:
 class Kernel:
     """Machine code in memory; ``address`` is valid as long as the object lives."""
 
-    def __init__(self, code: bytes, name: str, instructions: int) -> None:
+    def __init__(self, code: bytes, name: str, instructions: int = 0) -> None:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        self.address = self._engine.get_function_address(name)
-        self.instructions = instructions
-        if not self.address:
+        self.address, self.instructions = self.address_of(name), instructions
+
+    def address_of(self, name: str) -> int:
+        """Address of one of its functions."""
+        address = self._engine.get_function_address(name)
+        if not address:
             raise ValueError(f"the compiled code holds no function {name}")
+        return address
 
 
 def cache_folder() -> Path:
@@ -288,12 +292,17 @@ def kernel(expression: ca.SX, inputs: Sequence[ca.SX], *, margin: ca.SX | None =
     function = ca.Function("kernel", list(inputs), outputs, list(ARGUMENTS), ["out", "margin"][: len(outputs)], {"cse": True})
     optimised = function.n_instructions() <= OPTIMISED_UP_TO and function.nnz_out(0) <= OPTIMISED_RESULTS
     level, text = (2, assembly(function, "kernel", suppliers)) if optimised else (0, assembly(function, "kernel", suppliers, BLOCK))
+    return compiled(text, "kernel", level, function.n_instructions())
+
+
+def compiled(text: str, name: str, level: int = 2, instructions: int = 0) -> Kernel:
+    """Machine code of LLVM assembly, from the cache if it is there."""
     key = hashlib.sha256("\0".join([text, str(level), *_host(), ".".join(map(str, llvm.llvm_version_info))]).encode()).hexdigest()
     path = cache_folder() / "models" / key[:2] / f"{key}.o"
     stored = _read(path)
     if stored is not None:
         with contextlib.suppress(Exception):
-            return Kernel(stored, "kernel", function.n_instructions())
+            return Kernel(stored, name, instructions)
     code = _compile(text, level)
     _write(path, code)
-    return Kernel(code, "kernel", function.n_instructions())
+    return Kernel(code, name, instructions)

@@ -185,7 +185,7 @@ class ExplicitSequential(Sequential):
 
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             header, at = _layout(self.columns, events, seq.interpolant.address)
-            own, own_header = seq.own_memory(rk.TABLEAUS[self.tableau], problem.size, problem.carried, self.most, at)
+            own, own_header = seq.own_memory(self.tableau, problem.size, problem.carried, self.most, at)
             addresses = {seq.RATE: problem.address("rate"), seq.FREE: problem.address("free"), seq.MULTIPLIER: self._multiplier, seq.HOLDS: srm.variant == "singular",
                          seq.STABILIZATION: problem.address("stabilization") if srm.post_stabilization else 0}
             return header | own_header | addresses, at, own

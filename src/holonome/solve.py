@@ -126,7 +126,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         t_eval = wanted_times(t_eval, t0, t1)
     keep = (t_eval is None if keep_steps is None else bool(keep_steps)) or dense_output
     first_step = None if first_step is None else _positive("first_step", first_step)
-    if type(max_steps) is not int and not isinstance(max_steps, Integral) or max_steps <= 0:
+    if (type(max_steps) is not int and not isinstance(max_steps, Integral)) or max_steps <= 0:
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
     relay = None
@@ -288,13 +288,13 @@ def _with_states(atol: Any, n: int, states: int) -> np.ndarray:
 
 
 def _positive(argument: str, value: float) -> float:
-    if type(value) is not float and not isinstance(value, Real) or not value > 0:
+    if (type(value) is not float and not isinstance(value, Real)) or not value > 0:
         raise ValueError(f"{argument}: {value!r}; give a positive number")
     return float(value)
 
 
 def _tolerances(rtol: float, atol: Any, n: int, states: int) -> tuple[float, Any]:
-    if type(rtol) is not float and not isinstance(rtol, Real) or not 0 <= rtol < 1:
+    if (type(rtol) is not float and not isinstance(rtol, Real)) or not 0 <= rtol < 1:
         raise ValueError(f"rtol: {rtol!r}; give a number between 0 and 1")
     relative = max(float(rtol), _SMALLEST_RTOL)
     if isinstance(atol, float) and 0 < atol < math.inf:

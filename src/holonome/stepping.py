@@ -130,7 +130,7 @@ class Explicit(_Stepper):
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             compiled = kernels(self.system)
             header, at = _layout(self.columns, events, rk.interpolant.address)
-            own, own_header = rk.own_memory(rk.TABLEAUS[self.tableau], self.system.dim, self.system.m, at)
+            own, own_header = rk.own_memory(self.tableau, self.system.dim, self.system.m, at)
             derivative = stabilised_derivative(self.system, *self.stabilisation) if any(self.stabilisation) else compiled.derivative
             addresses = {rk.DERIVATIVE: derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own

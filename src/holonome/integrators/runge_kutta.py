@@ -23,10 +23,10 @@ from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.rank import watch_step
 from holonome.engine.run import part
-from holonome.integrators import dop853
+from holonome.integrators.tableau import END, TABLEAUS, Tableau, addresses, combine, padded
 
-(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CHECK, CONSTANT, KAPPA, SCALE_Q, SCALE_V, A, B, C, E, E_SECOND, K, K_NEW, Z,
- ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER) = range(30, 58)
+(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CHECK, CONSTANT, KAPPA, SCALE_Q, SCALE_V, SUMS, C, LAST_WEIGHT, K, K_NEW, Z,
+ ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER) = range(30, 56)
 """Places in the header of the memory that belong to this integrator."""
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
@@ -36,47 +36,6 @@ ROUNDING = 1e-15
 _SAFETY, _SHRINK, _GROW, _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.9, 0.2, 8.0, 0.3, 8
 _CONTRADICTION = 1e-7
 """What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
-
-
-@dataclass(frozen=True)
-class Tableau:
-    """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at the end, the order, and that of the estimate."""
-
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
-    errors: tuple[np.ndarray, ...]
-    order: int
-    error_order: int
-    beta: float = 0.0
-
-
-def _lower(rows: list[list[float]]) -> np.ndarray:
-    return np.array([row + [0.0] * (len(rows) - len(row)) for row in rows])
-
-
-def _full(entries: dict[int, float], size: int) -> np.ndarray:
-    return np.array([entries.get(i, 0.0) for i in range(size)])
-
-
-def _heun() -> Tableau:
-    return Tableau(_lower([[], [1]]), np.array([1 / 2, 1 / 2]), np.array([0.0, 1.0]), (np.array([-1 / 2, 1 / 2, 0.0]),), 2, 1)
-
-
-def _dormand_prince() -> Tableau:
-    a = _lower([[], [1 / 5], [3 / 40, 9 / 40], [44 / 45, -56 / 15, 32 / 9], [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
-                [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656]])
-    b = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84])
-    e = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
-    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, beta=0.08)
-
-
-def _dormand_prince_8() -> Tableau:
-    a = np.array([_full(row, 12) for row in dop853.A])
-    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7, beta=0.05)
-
-
-TABLEAUS = {"heun": _heun(), "dopri5": _dormand_prince(), "dop853": _dormand_prince_8()}
 
 
 @dataclass(frozen=True)
@@ -118,27 +77,21 @@ class RungeKutta:
         return TABLEAUS[self.name]
 
 
-def own_memory(tableau: Tableau, n: int, rows: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+def own_memory(name: str, n: int, rows: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
-    stages, stride = len(tableau.b), padded(2 * n)
-    second = tableau.errors[-1]
-    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, K: stages * stride, K_NEW: stride, Z: stride,
-             ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + rows + 8)}
+    tableau, stride = TABLEAUS[name], padded(2 * n)
+    stages = tableau.stages
+    sizes = {SUMS: stages + 2, C: stages, K: stages * stride, K_NEW: stride, Z: stride, ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + rows + 8)}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0,
-                               ORDER: tableau.order}
+                               ORDER: tableau.order, LAST_WEIGHT: tableau.errors[0][-1]}
     own, at = np.zeros(sum(sizes.values())), 0
-    values = {A: tableau.a.ravel(), B: tableau.b, C: tableau.c, E: tableau.errors[0], E_SECOND: second}
+    values = {SUMS: addresses(name, 2 * n), C: tableau.c}
     for key, size in sizes.items():
         header[key] = offset + at
         if key in values:
             own[at: at + size] = values[key]
         at += size
     return own, header
-
-
-def padded(size: int) -> int:
-    """Rounded up to whole vector registers."""
-    return (size + 3) // 4 * 4
 
 
 class Parts(NamedTuple):
@@ -160,11 +113,9 @@ class Parts(NamedTuple):
     z: Any
     k: Any
     k_new: Any
-    a: Any
-    b: Any
+    sums: Any
     c: Any
-    e: Any
-    e_second: Any
+    last_weight: float
     error: Any
     landed: Any
 
@@ -173,40 +124,8 @@ class Parts(NamedTuple):
 def _parts(memory):
     return Parts(int(memory[COORDINATES]), int(memory[run.SIZE]), int(memory[run.STRIDE]), int(memory[STAGES]), int(memory[DERIVATIVE]), int(memory[LANDING]),
                  int(memory[DENSE_DERIVATIVE]), int(memory[DENSE_LANDING]), memory[TWO_ERRORS] > 0.0, memory[run.RTOL], part(memory, run.ATOL), part(memory, run.Y),
-                 part(memory, run.Y_OLD), part(memory, Z), part(memory, K), part(memory, K_NEW), part(memory, A), part(memory, B), part(memory, C), part(memory, E),
-                 part(memory, E_SECOND), part(memory, ERROR_VECTOR), part(memory, LANDED))
-
-
-@njit(cache=True, fastmath={"contract"})
-def _combine(k, weights, count, h, stride, y, out):
-    """Out = y + h Σ weights_j k_j, four components at a time."""
-    for i in range(0, stride, 4):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        at = i
-        for j in range(count):
-            x = weights[j]
-            a += x * k[at]
-            b += x * k[at + 1]
-            c += x * k[at + 2]
-            d += x * k[at + 3]
-            at += stride
-        out[i], out[i + 1], out[i + 2], out[i + 3] = y[i] + h * a, y[i + 1] + h * b, y[i + 2] + h * c, y[i + 3] + h * d
-
-
-@njit(cache=True, fastmath={"contract"})
-def _combine_alone(k, weights, count, h, stride, out):
-    """Out = h Σ weights_j k_j."""
-    for i in range(0, stride, 4):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        at = i
-        for j in range(count):
-            x = weights[j]
-            a += x * k[at]
-            b += x * k[at + 1]
-            c += x * k[at + 2]
-            d += x * k[at + 3]
-            at += stride
-        out[i], out[i + 1], out[i + 2], out[i + 3] = h * a, h * b, h * c, h * d
+                 part(memory, run.Y_OLD), part(memory, Z), part(memory, K), part(memory, K_NEW), part(memory, SUMS), part(memory, C), memory[LAST_WEIGHT],
+                 part(memory, ERROR_VECTOR), part(memory, LANDED))
 
 
 @njit(cache=True, inline="always")
@@ -230,12 +149,12 @@ def _landing(P, context, t, y, out):
 def _stages(P, memory, context, t, y, h):
     """All stages, from k₀, and the new point in z; not yet on the manifold."""
     for i in range(1, P.stages):
-        _combine(P.k, shift(P.a, i * P.stages), i, h, P.stride, y, P.z)
+        combine(P.sums, i, h, y, P.k, P.z)
         status = _derivative(P, context, t + P.c[i] * h, P.z, shift(P.k, i * P.stride))
         if status != OK:
             memory[run.T_FAILED] = t + P.c[i] * h
             return status
-    _combine(P.k, P.b, P.stages, h, P.stride, y, P.z)
+    combine(P.sums, END, h, y, P.k, P.z)
     return OK
 
 
@@ -266,8 +185,8 @@ def _land(P, memory, context, t, y, h, measure):
     """
     previous, square = math.inf, 0.0
     if measure:
-        _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
-        P.error[P.size] = h * P.e[P.stages]
+        combine(P.sums, P.stages, h, y, P.k, P.error)
+        P.error[P.size] = h * P.last_weight
     for iteration in range(_MOST_CORRECTIONS):
         status = _landing(P, context, t, P.z, P.landed)
         memory[run.LANDINGS] += 1.0
@@ -298,7 +217,7 @@ def _share(P, y, h):
     if not P.two_errors:
         return 1.0
     fifth = run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
-    _combine_alone(P.k, P.e_second, P.stages, h, P.stride, P.error)
+    combine(P.sums, P.stages + 1, h, y, P.k, P.error)
     both = fifth + 0.01 * run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
     return fifth / both if both > 0.0 else 1.0
 
@@ -310,9 +229,9 @@ def _end_without_landing(P, memory, context, t, y, h):
     if status != OK:
         memory[run.T_FAILED] = t
         return status, run.SINGULAR_MATRIX, math.inf
-    _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
+    combine(P.sums, P.stages, h, y, P.k, P.error)
     for i in range(P.size):
-        P.error[i] += h * P.e[P.stages] * P.landed[i]
+        P.error[i] += h * P.last_weight * P.landed[i]
     return OK, 0, run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
 
 

@@ -26,11 +26,11 @@ from holonome.engine import run
 from holonome.engine.calls import NativeKernel, call, pointer, shift
 from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.engine.run import part
-from holonome.integrators.runge_kutta import Tableau, _combine, _combine_alone, padded
+from holonome.integrators.tableau import END, TABLEAUS, addresses, combine, padded
 
 (RATE, FREE, STABILIZATION, TIMES, STATE, CARRIED, ACTIVE, ACTIVE_OLD, MOST, AUTOMATIC, MESH, CONSTANT, ORDER, EPS, Y0, X, X_OLD, F, F_OLD, CARRY, CARRY_OLD, X_NEW, F_NEW,
- CARRY_NEW, K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, A, B, C, E, E_SECOND, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE,
- VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE, MULTIPLIER, TAU, FIRST, HOLDS) = range(30, 84)
+ CARRY_NEW, K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, SUMS, C, LAST_WEIGHT, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE,
+ VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE, MULTIPLIER, TAU, FIRST, HOLDS) = range(30, 82)
 """Places in the header of the memory that belong to this integrator."""
 
 STABLE = {"heun": 2.0, "dopri5": 3.3, "dop853": 6.1}
@@ -47,17 +47,18 @@ MOST_HELD_STEPS = 8
 """Steps in a row with a held value: more, and the position is not an isolated singular one."""
 
 
-def own_memory(tableau: Tableau, size: int, carried: int, most: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
+def own_memory(name: str, size: int, carried: int, most: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
     """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
-    stages, stride = len(tableau.b), padded(size)
+    tableau, stride = TABLEAUS[name], padded(size)
+    stages = tableau.stages
     whole = most * stride
-    sizes = {A: stages * stages, B: stages, C: stages, E: stages + 1, E_SECOND: stages + 1, EPS: most, Y0: 2 + 3 * carried, FIRST: carried, X: whole, X_OLD: whole,
+    sizes = {SUMS: stages + 2, C: stages, EPS: most, Y0: 2 + 3 * carried, FIRST: carried, X: whole, X_OLD: whole,
              X_NEW: whole, F: whole, F_OLD: whole, F_NEW: whole, CARRY: most * carried, CARRY_OLD: most * carried, CARRY_NEW: most * carried, K: stages * stride,
              STAGE_CARRY: most * stages * carried, POINT: stride, OUT: size + carried + 2, Z: carried + 1, ERROR_VECTOR: stride}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, ORDER: tableau.order, STATE: size,
-                               CARRIED: carried, MOST: most}
+                               CARRIED: carried, MOST: most, LAST_WEIGHT: tableau.errors[0][-1]}
     own, at = np.zeros(sum(map(padded, sizes.values()))), 0
-    values = {A: tableau.a.ravel(), B: tableau.b, C: tableau.c, E: tableau.errors[0], E_SECOND: tableau.errors[-1]}
+    values = {SUMS: addresses(name, size), C: tableau.c}
     for key, length in sizes.items():
         header[key] = offset + at
         if key in values:
@@ -83,11 +84,9 @@ class Parts(NamedTuple):
     y0: Any
     first: Any
     k: Any
-    a: Any
-    b: Any
+    sums: Any
     c: Any
-    e: Any
-    e_second: Any
+    last_weight: float
     point: Any
     out: Any
     z: Any
@@ -102,8 +101,8 @@ class Parts(NamedTuple):
 def _parts(memory):
     size = int(memory[STATE])
     return Parts(size, (size + 3) // 4 * 4, int(memory[CARRIED]), int(memory[STAGES]), int(memory[RATE]), int(memory[FREE]), int(memory[TIMES]), memory[MESH] > 0.0,
-                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, FIRST), part(memory, K), part(memory, A), part(memory, B),
-                 part(memory, C), part(memory, E), part(memory, E_SECOND), part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR),
+                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, FIRST), part(memory, K), part(memory, SUMS),
+                 part(memory, C), memory[LAST_WEIGHT], part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR),
                  part(memory, STAGE_CARRY), part(memory, X_NEW), part(memory, F_NEW), part(memory, CARRY_NEW))
 
 
@@ -186,12 +185,12 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
         _copy(shift(f_all, s * stride), P.k, stride)
         _copy(last, own, carried)
         for i in range(1, stages):
-            _combine(P.k, shift(P.a, i * stages), i, h, stride, x, P.point)
+            combine(P.sums, i, h, x, P.k, P.point)
             previous = _y0(P, t + P.c[i] * h) if s == 0 else finished if P.mesh else shift(before, i * carried)
             status = _rate(P, memory, context, t + P.c[i] * h, s, P.point, previous, last, shift(P.k, i * stride), shift(own, i * carried))
             if status != OK:
                 return status, math.inf
-        _combine(P.k, P.b, stages, h, stride, x, x_new)
+        combine(P.sums, END, h, x, P.k, x_new)
         for _ in range(P.times):  # (5.2)
             status = call(int(memory[STABILIZATION]), t + h, x_new, P.z, context, P.out)
             if status >= RAISED:
@@ -210,12 +209,12 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
 @njit(cache=True)
 def _error(P, memory, x, x_new, f_new, h):
     """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in :mod:`holonome.integrators.runge_kutta`."""
-    _combine_alone(P.k, P.e, P.stages, h, P.stride, P.error)
+    combine(P.sums, P.stages, h, x, P.k, P.error)
     for i in range(P.size):
-        P.error[i] += h * P.e[P.stages] * f_new[i]
+        P.error[i] += h * P.last_weight * f_new[i]
     square = run.weighted_square(P.error, x, x_new, P.atol, P.rtol, P.size)
     if memory[TWO_ERRORS] > 0.0:
-        _combine_alone(P.k, P.e_second, P.stages, h, P.stride, P.error)
+        combine(P.sums, P.stages + 1, h, x, P.k, P.error)
         both = square + 0.01 * run.weighted_square(P.error, x, x_new, P.atol, P.rtol, P.size)
         square = square * square / both if both > 0.0 else 0.0
     return square
