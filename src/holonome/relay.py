@@ -75,7 +75,7 @@ class Relay:
         solution = parts[-1] if len(parts) == 1 else _merged(parts)
         if self.switches:
             told = ", then ".join(f"{name} from t = {t:.6g}" for t, name in self.switches)
-            solution.message += f" (stiffness was met: {self.legs[0].name}, then {told})"
+            solution.outcome += f" (stiffness was met: {self.legs[0].name}, then {told})"
             solution.method = "auto: " + " → ".join(leg.name for leg in self.legs)
         return solution
 

@@ -110,7 +110,7 @@ class Solution:
     t: np.ndarray
     states: np.ndarray
     status: int
-    message: str
+    outcome: str
     nfev: int
     steps: int
     rejections: int
@@ -130,6 +130,14 @@ class Solution:
     newton_failures: int = 0
     splits: int = 0
     singular_times: np.ndarray = field(default_factory=lambda: _NO_TIMES)
+    remarks: list[Callable[[Solution], str]] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """What happened, in words; remarks that take time are made when first asked for."""
+        while self.remarks:
+            self.outcome += self.remarks.pop(0)(self)
+        return self.outcome
 
     @property
     def success(self) -> bool:

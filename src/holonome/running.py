@@ -176,7 +176,7 @@ class Run:
         lost = [self.system.constraint_names[i] for i in self.left_out if not missed[i] <= 30 * max(size, float(np.max(np.delete(missed, self.left_out), initial=0.0)))]
         if lost:
             solution.status = -1
-            solution.message = (f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, but does not follow from them later. "
+            solution.outcome = (f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, but does not follow from them later. "
                                 "Use an explicit method, which finds out where")
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:

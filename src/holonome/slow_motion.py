@@ -1,8 +1,8 @@
 """The slow motion of a stiff system: where it begins, and what following it alone did to the energy.
 
 Linearised about a position, the motions within the constraints are modes φ with frequencies ω:  Φᵀ M Φ = I,  Φᵀ (−f_q + (Cᵀλ)_q) Φ = diag(ω²).  The stiffness of elastic elements
-enters as c_qᵀ K c_q, without what their present load adds, which will be gone; if that leads nowhere, with it.  Where the frequencies have a wide gap, and the modes below it
-move slowly, those above it are fast.  On the slow motion they do not oscillate:
+enters as c_qᵀ K c_q, without what their present load adds, which will be gone, and with it; the shorter way is tried first.  Where the frequencies have a wide gap, and the modes
+below it move slowly, those above it are fast.  On the slow motion they do not oscillate:
 
     P v = 0,     P a + P′ v = 0,     P = Φ_fast Φ_fastᵀ M
 
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from holonome.engine.calls import run_kernel
+from holonome.engine.context import OK
 from holonome.errors import HolonomeError
 from holonome.formulations.underlying_ode import kernels, over_points
 
@@ -32,6 +34,18 @@ LARGEST, LARGEST_DENSE = 200, 1000
 HIDDEN_STIFFNESS = 1e5
 """Stiffness of forces that are not elastic elements, relative to inertia within a step, beyond which smooth motion cannot be trusted."""
 _MOST_ITERATIONS, _HALVINGS, _DIFFERENCE = 30, 8, 1e-5
+
+
+class _Frame(NamedTuple):
+    """At a state: mass matrix, directions within the constraints (Nᵀ M N = I), accelerations, and multipliers, also those without the load of elastic elements."""
+
+    q: np.ndarray
+    v: np.ndarray
+    M: np.ndarray
+    N: np.ndarray
+    a: np.ndarray
+    lam: np.ndarray
+    unloaded_lam: np.ndarray
 
 
 class _Modes(NamedTuple):
@@ -53,49 +67,47 @@ def slow_start(system: System, t: float, q: np.ndarray, v: np.ndarray, span: flo
         return None
     try:
         place = _Place(system, t)
-        if place.driven or np.max(np.abs(place.onto(q) - q)) > 1e-6 * np.max(np.abs(q)):
+        if place.driven or place.distance(q) > 1e-6 * np.max(np.abs(q)):
             return None
-        found = _settle(place, q, v, span, rtol, atol)
-        if found is None and system.model.elastic is not None:
-            place.loaded = True
-            found = _settle(place, q, v, span, rtol, atol)
-        if found is None:
-            return None
-        q = place.onto(found[0], 1e-15)
-        return q, place.allowed(q, found[1])
+        tolerance = rtol * float(np.max(np.abs(q))) + float(np.min(atol))
+        frame = place.frame(q, v)
+        attempts = [_attempt(place, frame, span, loaded) for loaded in ((False,) if system.model.elastic is None else (False, True))]
+        for attempt in sorted((attempt for attempt in attempts if attempt is not None), key=lambda attempt: attempt.size):
+            if attempt.size + float(np.max(np.abs(v - attempt.v))) / math.sqrt(attempt.modes.squares[-attempt.fast]) <= 10 * tolerance:
+                return None
+            found = _settle(place, attempt, tolerance)
+            if found is not None:
+                q = place.onto(found[0], 1e-15)
+                return q, place.allowed(q, found[1])
     except (HolonomeError, ValueError, np.linalg.LinAlgError):
-        return None
+        pass
+    return None
 
 
 class _Place:
     """Evaluates the equations at one time.
 
-    ``driven`` where the stiffness depends on time, so that fast modes are never at rest; ``loaded`` where the stiffness of loaded elements is meant.
+    ``driven`` where the stiffness depends on time, so that fast modes are never at rest.
     """
-
-    loaded = False
 
     def __init__(self, system: System, t: float) -> None:
         if "slow motion" not in system.shared:
-            system.shared["slow motion"] = _expressions(system.model)
-        function, self.driven = system.shared["slow motion"]
-        self.arguments = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
-        sizes = [function.numel_out(i) for i in range(function.n_out())]
-        self.flat = np.zeros(sum(sizes))
-        parts = np.split(self.flat, np.cumsum(sizes)[:-1])
-        self.results = [part.reshape(function.size_out(i), order="F") for i, part in enumerate(parts)]
-        self.buffer, self.evaluate = function.buffer()
-        for i, array in enumerate(self.arguments):
-            self.buffer.set_arg(i, memoryview(array))  # pyright: ignore[reportArgumentType, reportCallIssue]
-        for i, array in enumerate(parts):
-            self.buffer.set_res(i, memoryview(array))  # pyright: ignore[reportArgumentType, reportCallIssue]
-        self.arguments[0][:], self.arguments[3][:] = t, system.parameters.flat
+            system.shared["slow motion"] = ca.depends_on(ca.jacobian(system.model.f, system.model.q), system.model.t)
+        n, m, compiled = system.dim, system.m, kernels(system)
+        self.driven, self.t, self.n = system.shared["slow motion"], t, n
+        self.kernel, self.context = system.kernel("slow motion", _expressions).address, compiled.context(system)
+        self.y, self.lam, self.results, at = np.zeros(2 * n), np.zeros(m + 1), [], 0
+        shapes = (n, n), (n,), (m, n), (m,), (n,), (n, n), (compiled.position_rows,), (m,), (n, n)
+        self.flat = np.zeros(sum(map(math.prod, shapes)))
+        for shape in shapes:
+            size = math.prod(shape)
+            self.results.append(self.flat[at: at + size].reshape(shape))
+            at += size
 
     def __call__(self, q: np.ndarray, v: np.ndarray, lam: np.ndarray | float = 0.0) -> list[np.ndarray]:
         """M, f, C, γ, f without elastic elements, the stiffness, g, w, and the stiffness of loaded elements."""
-        self.arguments[1][:], self.arguments[2][:], self.arguments[4][:] = q, v, lam
-        self.evaluate()
-        if not np.isfinite(self.flat).all():
+        self.y[: self.n], self.y[self.n:], self.lam[:-1] = q, v, lam
+        if run_kernel(self.kernel, self.t, self.y, self.lam, self.context, self.flat) != OK or not np.isfinite(self.flat).all():
             raise ValueError("the equations are not finite here")
         return self.results
 
@@ -105,7 +117,7 @@ class _Place:
             _, _, C, _, _, _, g, *_ = self(q, np.zeros_like(q))
             if not g.size:
                 break
-            step = np.linalg.lstsq(C[: g.size], -g.ravel(), rcond=1e-10)[0]
+            step = np.linalg.lstsq(C[: g.size], -g, rcond=1e-10)[0]
             q = q + step
             if np.max(np.abs(step)) <= accuracy * np.max(np.abs(q)):
                 break
@@ -114,34 +126,44 @@ class _Place:
     def allowed(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The nearest velocity that satisfies the constraints."""
         _, _, C, _, _, _, _, w, _ = self(q, v)
-        return v - np.linalg.lstsq(C, w.ravel(), rcond=1e-10)[0] if w.size else v
+        return v - np.linalg.lstsq(C, w, rcond=1e-10)[0] if w.size else v
 
-    def modes(self, q: np.ndarray, v: np.ndarray) -> _Modes:
-        M, f, C, gamma, rest, *_ = (result.copy() for result in self(q, v))
-        left, sizes, right = np.linalg.svd(C)
-        rank = int(np.sum(sizes > 1e-10 * np.max(sizes, initial=0.0)))
-        tangent, inverse = right[rank:].T, (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
+    def distance(self, q: np.ndarray) -> float:
+        """How far a position is from the constraints, row by row."""
+        _, _, C, _, _, _, g, *_ = self(q, np.zeros_like(q))
+        return float(np.max(np.abs(g) / np.maximum(np.sqrt(np.einsum("ij,ij->i", C[: g.size], C[: g.size])), 1e-300), initial=0.0))
+
+    def frame(self, q: np.ndarray, v: np.ndarray) -> _Frame:
+        M, f, C, gamma, rest, *_ = (result.copy() for result in self(q, v)[:5])
+        if C.size:
+            left, sizes, right = np.linalg.svd(C)
+            rank = int(np.sum(sizes > 1e-10 * sizes[0]))
+            tangent, inverse = right[rank:].T, (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
+        else:
+            tangent, inverse = np.eye(self.n), np.zeros((self.n, 0))
         N = np.linalg.solve(np.linalg.cholesky(tangent.T @ M @ tangent), tangent.T).T
         curved = -inverse @ gamma
         a, unloaded = (curved + N @ (N.T @ (force - M @ curved)) for force in (f, rest))
-        lam = (inverse.T @ (f - M @ a if self.loaded else rest - M @ unloaded)).ravel()
-        K = N.T @ self(q, v, lam)[8 if self.loaded else 5] @ N
-        squares, shapes = np.linalg.eigh((K + K.T) / 2)
-        return _Modes(a.ravel(), M, squares, N @ shapes)
+        return _Frame(q, v, M, N, a, inverse.T @ (f - M @ a), inverse.T @ (rest - M @ unloaded))
 
-    def correction(self, q: np.ndarray, v: np.ndarray, modes: _Modes, fast: int) -> tuple[np.ndarray, float]:
+    def modes(self, frame: _Frame, loaded: bool) -> _Modes:
+        K = frame.N.T @ self(frame.q, frame.v, frame.lam if loaded else frame.unloaded_lam)[8 if loaded else 5] @ frame.N
+        squares, shapes = np.linalg.eigh((K + K.T) / 2)
+        return _Modes(frame.a, frame.M, squares, frame.N @ shapes)
+
+    def correction(self, q: np.ndarray, v: np.ndarray, modes: _Modes, fast: int, loaded: bool) -> tuple[np.ndarray, float]:
         """The next step of Newton's method for P a + P′ v = 0, and its size."""
         turning, speed = np.zeros_like(v), float(np.max(np.abs(v)))
         if speed > 0:
             step = _DIFFERENCE * max(float(np.max(np.abs(q))), 1e-300) / speed
             for way in (-1, 1):
-                turning += way * self.modes(self.onto(q + way * step * v), v).projector(fast) @ v / (2 * step)
+                turning += way * self.modes(self.frame(self.onto(q + way * step * v), v), loaded).projector(fast) @ v / (2 * step)
         shapes, squares = modes.shapes[:, -fast:], modes.squares[-fast:]
         way = shapes @ ((shapes.T @ modes.M @ (modes.a + turning)) / squares)
         return way, float(np.max(np.abs(way)))
 
 
-def _expressions(model: Model) -> tuple[ca.Function, bool]:
+def _expressions(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
     lam, elastic = ca.SX.sym("lam", model.rows), model.elastic
     rest = model.f if elastic is None else elastic.rest
     K = ca.jacobian(model.C.T @ lam - rest, model.q)
@@ -149,8 +171,7 @@ def _expressions(model: Model) -> tuple[ca.Function, bool]:
         c_q = ca.jacobian(elastic.c, model.q)
         K += c_q.T @ elastic.K @ c_q
     loaded = ca.jacobian(model.C.T @ lam - model.f, model.q)
-    results = [ca.densify(x) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w, loaded)]
-    return ca.Function("slow_motion", [model.t, model.q, model.v, model.p, lam], results), ca.depends_on(ca.jacobian(model.f, model.q), model.t)
+    return model.y, lam, ca.vertcat(*(ca.vec(ca.densify(x.T)) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w, loaded))), None
 
 
 def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
@@ -165,34 +186,52 @@ def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
     return fast or (count if modes.squares[0] > (GAP_ALONE / span) ** 2 else 0)
 
 
-def _settle(place: _Place, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Newton's method along the fast modes; None if there are none, the start is within the tolerance of the slow motion, or nothing is found."""
-    modes = place.modes(q, v)
-    fast = _fast(modes, q, v, span)
+class _Attempt(NamedTuple):
+    """A first step towards the slow motion: where from, with its slow velocity; the modes there and how many of them are fast; the step and its size."""
+
+    q: np.ndarray
+    v: np.ndarray
+    modes: _Modes
+    fast: int
+    way: np.ndarray
+    size: float
+    loaded: bool
+
+
+def _attempt(place: _Place, frame: _Frame, span: float, loaded: bool) -> _Attempt | None:
+    """The first step with the stiffness of elements without their load, or with it; None if there are no fast modes."""
+    modes = place.modes(frame, loaded)
+    fast = _fast(modes, frame.q, frame.v, span)
     if fast == 0:
         return None
-    tolerance = rtol * float(np.max(np.abs(q))) + float(np.min(atol))
-    v_slow = v - modes.projector(fast) @ v
-    way, size = place.correction(q, v_slow, modes, fast)
-    if size + float(np.max(np.abs(v - v_slow))) / math.sqrt(modes.squares[-fast]) <= 10 * tolerance:
-        return None
-    v = v_slow
+    slow = frame.v - modes.projector(fast) @ frame.v
+    return _Attempt(frame.q, slow, modes, fast, *place.correction(frame.q, slow, modes, fast, loaded), loaded)
+
+
+def _settle(place: _Place, attempt: _Attempt, tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Newton's method along the fast modes; None if it finds nothing."""
+    q, v, _, fast, way, size, loaded = attempt
     for _ in range(_MOST_ITERATIONS):
         if size <= 0.01 * tolerance:
             break
         for halving in range(_HALVINGS):
             moved = place.onto(q + 0.5**halving * way)
-            there = place.modes(moved, v)
+            there = place.modes(place.frame(moved, v), loaded)
             if there.squares[-fast] <= 0:
                 continue
             slow = v - there.projector(fast) @ v
-            further, left = place.correction(moved, slow, there, fast)
+            further, left = place.correction(moved, slow, there, fast, loaded)
             if left < size:
                 q, v, way, size = moved, slow, further, left
                 break
         else:
             break
     return (q, v) if size <= tolerance else None
+
+
+def about_smooth_motion(solution: Solution, given: np.ndarray | None) -> str:
+    """A remark on a run that followed the slow motion alone; ``given`` is the start where it was moved there."""
+    return f" ({what_was_damped(solution, given)}{hidden_stiffness(solution)})"
 
 
 def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:

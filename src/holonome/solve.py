@@ -31,7 +31,7 @@ from holonome.relay import Relay
 from holonome.result import Solution, rank_fell
 from holonome.running import Run
 from holonome.sequential import ExplicitSequential, ImplicitSequential
-from holonome.slow_motion import hidden_stiffness, slow_start, what_was_damped
+from holonome.slow_motion import about_smooth_motion, slow_start
 from holonome.stepping import UNTESTED, Explicit, Implicit
 from holonome.system import ODE, System
 from holonome.warmup import announce_first_use
@@ -155,12 +155,12 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
         task.tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
     if solution.singular_times.size:
-        solution.message += rank_fell(solution.singular_times)
+        solution.outcome += rank_fell(solution.singular_times)
     if system.invariant_count and solution.success and solution.false_invariants():
         solution.status = -1
-        solution.message = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
+        solution.outcome = f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be held; it is no invariant of this system"
     if motion == SMOOTH:
-        solution.message += f" ({what_was_damped(solution, given if settled is not None else None)}{hidden_stiffness(solution)})"
+        solution.remarks.append(partial(about_smooth_motion, given=given if settled is not None else None))
     return solution
 
 

@@ -50,7 +50,7 @@ def read_npz(path: Path, system: System | None) -> Solution:
     states = np.concatenate([data["q"], np.zeros_like(data["s"]), data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
     history = History(data["accepted"], data["rejected"]) if "accepted" in data else None
-    return Solution(found, str(data["method"]), data["t"], states, message=str(data["message"]), rtol=float(data["rtol"]), atol=data["atol"][()], history=history,
+    return Solution(found, str(data["method"]), data["t"], states, outcome=str(data["message"]), rtol=float(data["rtol"]), atol=data["atol"][()], history=history,
                     singular_times=data["singular_times"] if "singular_times" in data else np.zeros(0), **numbers)
 
 
