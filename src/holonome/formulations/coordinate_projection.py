@@ -102,7 +102,7 @@ class ProjectionKernels:
         W = model.M if metric == "mass" else ca.SX.eye(model.n)
         factors = ca.ldl(W)
         manifold, e = Manifold(model, factors), ca.SX.sym("e", 2 * model.n)
-        margin = ca.fmin(smallest_pivot(W, factors) - PIVOT_MARGIN, manifold.margin())
+        margin = ca.fmin(smallest_pivot(ca.diag(W), factors) - PIVOT_MARGIN, manifold.margin())
 
         def kernel(name: str, z: ca.SX, out: ca.SX, margin: ca.SX | None) -> int:
             return system.kernel(f"projection {metric}: {name}", lambda model: (model.y, z, ca.densify(out), margin)).address

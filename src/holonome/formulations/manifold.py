@@ -43,11 +43,11 @@ class Saddle:
         return ca.SX(self.C.shape[1], 1) if self.factors is None else -self.WiCt @ ca.ldl_solve(residual, *self.factors)
 
     def margin(self) -> ca.SX:
-        return ca.SX(np.inf) if self.factors is None else smallest_pivot(self.S, self.factors) - PIVOT_MARGIN
+        return ca.SX(np.inf) if self.factors is None else smallest_pivot(ca.diag(self.S), self.factors) - PIVOT_MARGIN
 
     def lengths(self) -> ca.SX:
         """The least relative pivot and the diagonal of S, which vanish where the rank falls."""
-        return ca.SX(1, 1) if self.factors is None else ca.vertcat(smallest_pivot(self.S, self.factors), ca.diag(self.S))
+        return ca.SX(1, 1) if self.factors is None else ca.vertcat(smallest_pivot(ca.diag(self.S), self.factors), ca.diag(self.S))
 
     def kept(self) -> list[ca.SX]:
         """What must be kept of it to be used at another point."""
@@ -61,10 +61,10 @@ class Saddle:
         return other
 
 
-def smallest_pivot(A: ca.SX, factors: tuple) -> ca.SX:
+def smallest_pivot(diagonal: ca.SX, factors: tuple) -> ca.SX:
     """The least ratio of a pivot to the diagonal entry it came from."""
     D, _, order = factors
-    diagonal = ca.diag(A)[list(order)]
+    diagonal = diagonal[list(order)]
     smallest = ca.SX(np.inf)
     for i in range(D.numel()):
         smallest = ca.fmin(smallest, ca.if_else(D[i] > 0, D[i] / diagonal[i], 0))
