@@ -7,7 +7,8 @@ Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has 
     index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
     GGL       q′ − v + Gᵀ μ = 0,   M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0,   g(t, q) = 0
 
-The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, but without pivoting or any other rescue.
+The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, with the same reduction where constraints have constant
+coefficients, but without pivoting or any other rescue.
 First-order states are velocities without a position.
 """
 
@@ -23,6 +24,9 @@ from scipy.sparse.linalg import spsolve
 
 import holonome as hn
 from harness.problems import Problem
+from holonome.formulations.manifold import Saddle
+from holonome.formulations.reduction import reduced_accelerations
+from holonome.formulations.underlying_ode import instructions
 from holonome.initial import consistent_state
 from holonome.model import Model
 
@@ -61,6 +65,8 @@ def export(problem: Problem, folder: Path) -> None:
             functions += [casadi_functions["derivative"], _function(model, numbers, "derivative_jacobian", [model.t, model.y], ca.jacobian(derivative, model.y)),
                           _function(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:])]
             casadi_functions["derivative"].save(str(folder / "derivative.casadi"))
+            matrix = ca.blockcat([[model.M, model.C.T], [model.C, ca.SX(model.rows, model.rows)]])
+            _function(model, numbers, "saddle", [model.t, model.y], matrix, ca.vertcat(model.f, -model.gamma)).save(str(folder / "saddle.casadi"))
         generator = ca.CodeGenerator("problem.c", {"with_header": True})
         for function in functions:
             generator.add(function)
@@ -160,7 +166,9 @@ def _underlying(model: Model):
         return -MiGt @ ca.ldl_solve(r, *factors_position)
 
     Mif = ca.ldl_solve(model.f, *mass)
-    derivative = ca.vertcat(model.v, Mif - MiCt @ ca.ldl_solve(model.C @ Mif + model.gamma, *factors))
+    a = Mif - MiCt @ ca.ldl_solve(model.C @ Mif + model.gamma, *factors)
+    reduced = reduced_accelerations(model.M, Saddle(model.C, mass), model.f, -model.gamma)
+    derivative = ca.vertcat(model.v, reduced[0] if reduced is not None and instructions(reduced[0]) < instructions(a) else a)
     tangent_q = e_q + onto_position(model.G @ e_q)
     tangent_v = e_v + onto(model.C @ e_v + model.D @ tangent_q)
     dq = onto_position(model.g)
