@@ -124,7 +124,7 @@ def test_ctrl_c_ends_the_comparison(pendulum, monkeypatch):
 
     def interrupted(*arguments, **options):
         solution = real(*arguments, **options)
-        solution.status, solution.message = -1, "interrupted at t = 0.5"
+        solution.status, solution.outcome = -1, "interrupted at t = 0.5"
         return solution
 
     monkeypatch.setattr(module, "solve", interrupted)

@@ -34,6 +34,34 @@ def test_stiff_damping_is_recognised_and_stepped_over():
     assert sol.history.h.size == sol.steps
 
 
+def rod_in_a_bushing() -> hn.System:
+    """Rates of 2e4 to 4e4, critically damped."""
+    return hn.System([1.0, 1.0, 1 / 12], [0.0, -9.81, 0.0], elastic=hn.Elastic(lambda q: np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2]), stiffness=1e8, damping=1e4),
+                     names=["x", "y", "angle"])
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_stiffness_is_met_within_a_hundred_steps(rtol):
+    system, start = rod_in_a_bushing(), [0.5, 0.0, np.pi / 2]
+    sol = hn.solve(system, (0, 5), start, rtol=rtol, atol=rtol)
+    assert sol.method == "auto: dop853 → bdf"
+    assert sol.steps < 2000, "the explicit method alone needs 15 000 to 53 000"
+    met = float(sol.message.split("bdf from t = ")[1].split(")")[0].split(",")[0])
+    assert np.count_nonzero(sol.t < met) < 150
+    reference = hn.solve(system, (0, 5), start, method="dop853", rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e3 * rtol)
+
+
+def test_bdf_does_not_stay_at_order_one_after_an_explicit_method():
+    """States of an explicit run carry errors in the fast motions; DASSL's choice of the order then takes 65 000 steps and as many failures."""
+    system = rod_in_a_bushing()
+    explicit = hn.solve(system, (0, 0.1), [0.5, 0.0, np.pi / 2], method="dop853", rtol=1e-6, atol=1e-6)
+    for i in range(20, explicit.t.size, 60):
+        sol = hn.solve(system, (explicit.t[i], 5), explicit.q[:, i], explicit.v[:, i], method="bdf", rtol=1e-6, atol=1e-6, max_steps=100_000)
+        assert sol.success
+        assert sol.steps + sol.rejections < 5000
+
+
 def test_there_and_back_with_events_t_eval_and_dense_output():
     system, times = braked(), np.linspace(0, 100, 201)
     sol = hn.solve(system, (0, 100), [1.0, 0.0], rtol=1e-6, dense_output=True, events=hn.Event(lambda q: q[0]))

@@ -1,6 +1,7 @@
 """Stiffness without expertise: a relay of explicit and implicit legs, for method "auto".
 
-A run begins explicit.  After every few thousand steps the fastest rate of the system, ρ, is estimated by power iteration on differences of the accelerations.  Where the
+A run begins explicit.  When its steps look as if stability limited them (`_looks_stiff` in :mod:`holonome.integrators.runge_kutta`), and after every few thousand steps, the
+fastest rate of the system, ρ, is estimated by power iteration on differences of the accelerations.  Where the
 step is no longer small against 1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few hundred steps; the one that makes more progress
 for its cost goes on.  Back it goes the same way, where the implicit steps have become so small that an explicit method could take them.  Costs are counted in
 instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance has to be resolved by either kind, and then the explicit
@@ -19,6 +20,7 @@ from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK
 from holonome.formulations.underlying_ode import kernels
 from holonome.integrators import bdf
+from holonome.integrators import runge_kutta as rk
 from holonome.result import History, Solution
 from holonome.running import Run
 from holonome.stepping import UNTESTED, Implicit
@@ -31,14 +33,17 @@ class Relay:
     """Legs of one run; ``open_leg(implicit, t, y, leg)`` makes the next one, or None if it cannot start."""
 
     def __init__(self, first: Run, open_leg: Callable[[bool, float, np.ndarray, Run], Run | None]) -> None:
-        self.legs, self.open_leg, self.switches = [first], open_leg, []
+        self.legs, self.open_leg, self.switches, self.begin = [first], open_leg, [], _Mark(first)
+        first.memory[rk.STIFF] = 1.0
 
     def go_on(self, progress) -> int:
         """To the end, or to where nothing goes on."""
-        leg, pause = self.legs[0], CHECK_EVERY
-        mark = _Mark(leg)
+        leg = self.legs[0]
+        mark, met = self.begin, leg.memory[rk.STIFF] < 0
+        pause = CHECK_EVERY // 16 if met else CHECK_EVERY
         while True:
-            code = leg.go_on(progress, steps=pause)
+            code = run.FULL if met else leg.go_on(progress, steps=pause)
+            met = False
             if code != run.FULL:
                 return code
             rival, rival_code = self._rival(leg, mark)

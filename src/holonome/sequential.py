@@ -207,11 +207,11 @@ class ExplicitSequential(Sequential):
         self._put(memory)
         if memory[run.FIRST_STEP] == 0.0:
             fastest = rate / self.eps.min() if self._stiff and self.eps.min() > 0 else rate
-            memory[run.FIRST_STEP] = min(0.1 * usual, seq.STABLE[self.tableau] / max(fastest, 1e-300), memory[run.H_MAX])
+            memory[run.FIRST_STEP] = min(0.1 * usual, rk.TABLEAUS[self.tableau].stable / max(fastest, 1e-300), memory[run.H_MAX])
 
     def _checked_eps(self, rate: float, usual: float, span: float, max_steps: int) -> Any:
         """ε as given, if an explicit method can work with it; else as small as it can."""
-        eps, limit, h = self.srm.eps, seq.STABLE[self.tableau], self.constant
+        eps, limit, h = self.srm.eps, rk.TABLEAUS[self.tableau].stable, self.constant
         name = {"heun": "Heun's method", "dopri5": "Dormand–Prince 5(4)", "dop853": "DOP853"}[self.tableau]
         if not self._stiff:
             if h * rate > limit:

@@ -23,7 +23,7 @@ from holonome.formulations.underlying_ode import UnderlyingODE, kernels
 from holonome.higher_index import HigherIndex
 from holonome.higher_index_run import solve_higher_index
 from holonome.initial import always_dependent_rows, consistent_state, full_state, require_finite, vector
-from holonome.integrators.bdf import BDF
+from holonome.integrators.bdf import BDF, NEW_STARTS
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
 from holonome.method import AUTO, SMOOTH, STIFF_METHOD, Method, resolve
@@ -176,6 +176,8 @@ def _next_leg(implicit: bool, t: float, y: np.ndarray, leg: Run, *, keep: bool, 
     first = None if implicit else abs(float(leg.memory[run.H]))
     task.prepare(y, left, t_eval, keep, dense, first, max_step, max(1, int(leg.counts[run.MAX_STEPS]) - int(leg.counts[run.ACCEPTED] + leg.counts[run.REJECTED])))
     system.copy_unknowns(leg.context, task.context)
+    if implicit:
+        task.counts[NEW_STARTS] = 1  # an explicit method at its limit leaves errors in the fast motions
     try:
         start = consistent_state(system, y[: system.dim], y[system.dim:], t, repair=True)
     except (HolonomeError, ValueError):

@@ -34,12 +34,16 @@ MOST = 6
  DENSE_LANDING, DENSE_LANDED, MOVED, KEPT) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
-(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP) = range(24, 36)
+(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP, TRAPPED, NEW_STARTS) = range(24, 38)
 """Places in ``counts`` that belong to this integrator."""
 
 (CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS, SPARE, MULTIPLIERS, BLOCK,
  AFTER_KERNEL, PROJECTION_FACTORS, PROJECTION_KERNEL, PROJECTION_SIZE, PROJECTION_REPEATED, PROJECTION_Z, PROJECTED) = range(64, 86)
 _XRATE = 0.25
+
+_LOW, _TINY, _PATIENCE, _BACK = 2, 0.01, 8, 0.01
+"""What keeps the order from staying low for good (`_choose`, `_shrink`): which orders are low; an error in units of the tolerance that lets order and size rise together; failures
+before a new start, and what it makes of the step."""
 
 _AT_ONCE = 256
 """Unknowns whose differences are gone through together, so that they stay in the fastest cache."""
@@ -356,11 +360,19 @@ def _power(estimate, k):
 
 @njit(cache=True)
 def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
-    """Order and size of the next step after an accepted one; returns the size.  DASSL's block 5."""
+    """Order and size of the next step after an accepted one; returns the size.  DASSL's block 5.
+
+    Under stiff forces every change of the step disturbs the velocities, at order 1 by O(h), for some steps.  DASSL raises the order only after steps of the same size, doubles the
+    size as soon as it can, and may never leave order 1.  Once that was noticed (`_shrink`), or where it is to be feared, order and size rise together, as in the beginning, while
+    errors are tiny; else a low order keeps its size.
+    """
     k, max_order = counts[ORDER], int(memory[MAX_ORDER])
     difference = k - counts[ORDER_OLD]
     counts[ORDER_OLD] = k
     memory[H_OLD] = h
+    rises = counts[NEW_STARTS] > 0
+    if rises and estimate < _TINY:
+        counts[PHASE] = 0
     if order_new == k - 1 or k == max_order:
         counts[PHASE] = 1
     if counts[PHASE] == 0:
@@ -382,7 +394,7 @@ def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
             counts[ORDER], estimate = k + 1, erkp1
     r = _power(estimate, counts[ORDER])
     if r >= 2.0:
-        return 2.0 * h
+        return h if rises and counts[ORDER] <= _LOW else 2.0 * h
     if r <= 1.0:
         return h * max(0.5, min(0.9, r))
     return h
@@ -457,7 +469,10 @@ def _start(P, memory, counts):
 
 @njit(cache=True)
 def _shrink(P, memory, counts, h, converged, order_new, estimate):
-    """Order and size after a step that failed; DASSL's block 6."""
+    """Order and size after a step that failed; DASSL's block 6.
+
+    After many failures in a row at low order a new start is made with a much smaller step, and then more patience.
+    """
     counts[PHASE] = 1
     counts[FAILED_IN_STEP] += 1
     if not converged:
@@ -465,6 +480,10 @@ def _shrink(P, memory, counts, h, converged, order_new, estimate):
         return 0.25 * h
     counts[ERROR_FAILURES] += 1
     failures = counts[FAILED_IN_STEP]
+    counts[TRAPPED] = counts[TRAPPED] + 1 if counts[ORDER] <= _LOW else 0
+    if counts[TRAPPED] > _PATIENCE << min(counts[NEW_STARTS], 20) and memory[MAX_ORDER] > _LOW and memory[RATE_FLOOR] > 0.0:
+        counts[TRAPPED], counts[NEW_STARTS], counts[ORDER], counts[PHASE] = 0, counts[NEW_STARTS] + 1, 1, 0
+        return _BACK * h
     if failures == 1:
         counts[ORDER] = order_new
         return h * max(0.25, min(0.9, 0.9 * _power(estimate, order_new)))

@@ -26,7 +26,7 @@ from holonome.engine.run import part
 from holonome.integrators.tableau import END, TABLEAUS, Tableau, addresses, combine, padded
 
 (STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CHECK, CONSTANT, KAPPA, SCALE_Q, SCALE_V, SUMS, C, LAST_WEIGHT, K, K_NEW, Z,
- ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER) = range(30, 56)
+ ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER, STIFF, STABLE) = range(30, 58)
 """Places in the header of the memory that belong to this integrator."""
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
@@ -34,6 +34,9 @@ TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
 
 ROUNDING = 1e-15
 _SAFETY, _SHRINK, _GROW, _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.9, 0.2, 8.0, 0.3, 8
+_EVERY, _HITS, _NEAR = 8, 8, 0.5
+"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many steps, and told after so many hits in a row."""
+
 _CONTRADICTION = 1e-7
 """What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
 
@@ -83,7 +86,7 @@ def own_memory(name: str, n: int, rows: int, offset: int) -> tuple[np.ndarray, d
     stages = tableau.stages
     sizes = {SUMS: stages + 2, C: stages, K: stages * stride, K_NEW: stride, Z: stride, ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + rows + 8)}
     header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0,
-                               ORDER: tableau.order, LAST_WEIGHT: tableau.errors[0][-1]}
+                               ORDER: tableau.order, LAST_WEIGHT: tableau.errors[0][-1], STABLE: tableau.stable}
     own, at = np.zeros(sum(sizes.values())), 0
     values = {SUMS: addresses(name, 2 * n), C: tableau.c}
     for key, size in sizes.items():
@@ -360,6 +363,29 @@ def _accept(P, memory, counts, steps, h, error):
 
 
 @njit(cache=True)
+def _looks_stiff(P, memory, h):
+    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to the same time (Hairer & Wanner, section IV.2)."""
+    combine(P.sums, P.stages - 1, h, P.y_old, P.k, P.z)
+    k, rates, distance = shift(P.k, (P.stages - 1) * P.stride), 0.0, 0.0
+    for i in range(P.size):
+        rates += (P.k_new[i] - k[i]) ** 2
+        distance += (P.y[i] - P.z[i]) ** 2
+    return h * h * rates > (_NEAR * memory[STABLE]) ** 2 * distance
+
+
+@njit(cache=True)
+def _watch_stiffness(P, memory, counts, h):
+    """Return soon, once, when stiffness has been met: what then happens is not decided here."""
+    if not _looks_stiff(P, memory, h):
+        memory[STIFF] = 1.0
+        return
+    memory[STIFF] += 1.0
+    if memory[STIFF] > _HITS:
+        memory[STIFF] = -1.0
+        counts[run.BUDGET] = 0
+
+
+@njit(cache=True)
 def _next(memory, counts):
     """Size of the step to try, with its sign: it meets the end exactly, and does not leave a crumb before it."""
     way, left = counts[run.WAY], abs(run.target(memory, counts) - memory[run.T])
@@ -455,6 +481,8 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.STEP_TOO_SMALL
             continue
         _accept(P, memory, counts, steps, h, error)
+        if memory[STIFF] > 0.0 and counts[run.ACCEPTED] % _EVERY == 0:
+            _watch_stiffness(P, memory, counts, h)
         run.arrive(memory, counts, t, h, memory[CONSTANT])
         if not projected:
             run.watch(memory, context, counts, found, P.y_old, shift(P.y_old, P.n), P.y, shift(P.y, P.n))

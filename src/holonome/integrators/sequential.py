@@ -33,9 +33,6 @@ from holonome.integrators.tableau import END, TABLEAUS, addresses, combine, padd
  VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE, MULTIPLIER, TAU, FIRST, HOLDS) = range(30, 82)
 """Places in the header of the memory that belong to this integrator."""
 
-STABLE = {"heun": 2.0, "dopri5": 3.3, "dop853": 6.1}
-"""Length of the real stability interval."""
-
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 SETTLED, HELPS, ASTRAY = 0.5, 0.9, (2.0, 30.0)
 _PARTLY, _SUDDEN, _SEEN, MOST_RESTARTS = 0.3, 3.0, 1e3, 8

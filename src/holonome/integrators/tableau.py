@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tableau:
-    """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at the end, the order, and that of the estimate."""
+    """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at the end, the order, that of the estimate, and the length of the real
+    stability interval.
+    """
 
     a: np.ndarray
     b: np.ndarray
@@ -36,6 +38,7 @@ class Tableau:
     errors: tuple[np.ndarray, ...]
     order: int
     error_order: int
+    stable: float
     beta: float = 0.0
 
     @property
@@ -60,7 +63,7 @@ def _full(entries: dict[int, float], size: int) -> np.ndarray:
 
 
 def _heun() -> Tableau:
-    return Tableau(_lower([[], [1]]), np.array([1 / 2, 1 / 2]), np.array([0.0, 1.0]), (np.array([-1 / 2, 1 / 2, 0.0]),), 2, 1)
+    return Tableau(_lower([[], [1]]), np.array([1 / 2, 1 / 2]), np.array([0.0, 1.0]), (np.array([-1 / 2, 1 / 2, 0.0]),), 2, 1, 2.0)
 
 
 def _dormand_prince() -> Tableau:
@@ -68,12 +71,12 @@ def _dormand_prince() -> Tableau:
                 [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656]])
     b = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84])
     e = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
-    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, beta=0.08)
+    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, 3.3, beta=0.08)
 
 
 def _dormand_prince_8() -> Tableau:
     a = np.array([_full(row, 12) for row in dop853.A])
-    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7, beta=0.05)
+    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7, 6.1, beta=0.05)
 
 
 TABLEAUS = {"heun": _heun(), "dopri5": _dormand_prince(), "dop853": _dormand_prince_8()}
