@@ -7,19 +7,26 @@ import pytest
 import holonome as hn
 from holonome.engine.calls import run_kernel
 from holonome.engine.context import OK, SINGULAR
-from holonome.formulations.reduction import constant_block
-from holonome.formulations.underlying_ode import kernels
+from holonome.formulations.manifold import Saddle
+from holonome.formulations.reduction import constant_block, reduced_accelerations
+from holonome.formulations.underlying_ode import instructions, kernels
+
+
+def expression(model):
+    return reduced_accelerations(model.M, Saddle(model.C, ca.ldl(model.M)), model.f, -model.gamma)[0]
 
 
 def accelerations(system, q, v, t=0.3):
-    """By the kernel, and by NumPy from M, C, f, γ."""
-    compiled = kernels(system)
+    """By the expression, and by NumPy from M, C, f, γ; with the status of the kernel, which agrees."""
+    compiled, model = kernels(system), system.model
     context, out = compiled.context(system), np.zeros(2 * system.n + 1)
     status = run_kernel(compiled.derivative, t, np.concatenate([q, v]), np.zeros(1), context, out)
+    found = np.array(ca.Function("a", [model.t, model.y, model.p], [expression(model)])(t, np.concatenate([q, v]), system.parameters.flat)).ravel()
+    np.testing.assert_allclose(out[system.n: 2 * system.n], found, rtol=1e-9, atol=1e-10 * np.max(np.abs(found)))
     pieces = compiled.evaluate_pieces(context, t, q, v)
     C, m = pieces["C"], system.m
     matrix = np.block([[pieces["M"], C.T], [C, np.zeros((m, m))]])
-    return status, out[system.n: 2 * system.n], np.linalg.solve(matrix, np.concatenate([pieces["f"], -pieces["gamma"]]))[: system.n]
+    return status, found, np.linalg.solve(matrix, np.concatenate([pieces["f"], -pieces["gamma"]]))[: system.n]
 
 
 @pytest.mark.parametrize("name", ["slider_crank_unequal", "four_bar", "two_body_bushing", "chain"])
@@ -28,6 +35,8 @@ def test_accelerations_are_those_of_the_whole_system(name):
     mechanism = hn.mechanisms.get(name, **({"links": 3} if name == "chain" else {}))
     system = mechanism.system
     assert len(constant_block(system.model.C)[0]) >= 4
+    whole = kernels(system)._emitted.a
+    assert kernels(system).instructions[0] < instructions(whole), "the kernel takes the shorter way"
     for _ in range(20):
         status, found, expected = accelerations(system, mechanism.q0 + 0.3 * rng.normal(size=system.n), rng.normal(size=system.n))
         assert status == OK
@@ -87,3 +96,14 @@ def test_a_row_with_constant_coefficients_may_be_stated_twice():
     expected, found = (hn.solve(system, (0, 3), q0, rtol=1e-10, atol=1e-10) for system in (once, twice))
     assert found.success
     np.testing.assert_allclose(found.q[:, -1], expected.q[:, -1], atol=1e-7)
+
+
+@pytest.mark.parametrize("rows", [[[1e6 * 0.1, 1e6 * 0.2], [1e6 * 0.3, 1e6 * 0.6]], [[3.0, 1.0], [1.0, 0.3333333333]]], ids=["rounding", "nearly"])
+def test_constant_rows_that_depend_on_each_other_up_to_rounding_are_no_pivots(rows):
+    rows = np.array(rows)
+    assert len(constant_block(ca.SX(ca.DM(rows)))[0]) == 1
+    system = hn.System([1.0, 1.0, 1.0], [1.0, 2.0, -9.81], lambda q: rows @ q[:2], n=3)
+    sol = hn.solve(system, (0, 1), [0.0, 0.0, 0.0], rtol=1e-9, atol=1e-9)
+    direction = np.array([-rows[0, 1], rows[0, 0]]) / np.hypot(*rows[0])
+    assert sol.success
+    np.testing.assert_allclose(sol.q[:2, -1], direction * (direction @ [1.0, 2.0]) / 2, atol=1e-7)

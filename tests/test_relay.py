@@ -1,5 +1,7 @@
 """Method "auto" meets stiffness: it moves to an implicit method and back, says so, and resolves oscillations that are above the tolerance."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -100,10 +102,42 @@ def test_decisions_are_repeatable():
 
 
 @pytest.mark.parametrize("name", ["pendulum", "andrews", "slider_crank", "chain"])
-def test_ordinary_mechanisms_stay_explicit(name):
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4, 1e-7])
+def test_ordinary_mechanisms_stay_explicit(name, rtol, monkeypatch):
+    tried = []
+    monkeypatch.setattr(sys.modules["holonome.solve"], "_next_leg", lambda *arguments, **options: tried.append(arguments))
     mechanism = hn.mechanisms.get(name)
-    sol = hn.solve(mechanism.system, (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span, mechanism.q0, mechanism.v0, rtol=1e-7)
+    sol = hn.solve(mechanism.system, (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span, mechanism.q0, mechanism.v0, rtol=rtol, atol=rtol)
     assert sol.method == "dop853"
+    assert not tried, "no implicit method is compiled either"
+
+
+def test_stiffness_that_begins_late_is_met_soon():
+    """After thousands of steps, on the first leg and on one that came back."""
+    def force(t, q, v):
+        brake = np.where(((t > 500) & (t < 600)) | (t > 700), 2e3, 0.02)
+        return np.array([-100 * q[0] - 5 * (q[0] - q[1]), 5 * (q[0] - q[1]) - brake * v[1]])
+
+    system = hn.System([1.0, 0.01], force, n=2)
+    sol = hn.solve(system, (0, 800), [1.0, 0.0], rtol=1e-6)
+    assert sol.success
+    legs = [float(part.split(",")[0].split(")")[0]) for part in sol.message.split("from t = ")[1:]]
+    assert sol.method.startswith("auto: dop853 → bdf → dop853 → bdf")
+    assert legs[0] == pytest.approx(500, abs=3)
+    assert legs[2] == pytest.approx(700, abs=3)
+
+
+def test_wanted_times_dense_output_and_progress_of_several_legs():
+    told, times = [], np.linspace(0.5, 5, 10)
+    system, start = rod_in_a_bushing(), [0.5, 0.0, np.pi / 2]
+    sol = hn.solve(system, (0, 5), start, t_eval=times, dense_output=True, progress=told.append)
+    assert sol.method == "auto: dop853 → bdf"
+    np.testing.assert_array_equal(sol.t, times)
+    np.testing.assert_allclose(sol.sol(times)[0], sol.q, atol=1e-12)
+    early = hn.solve(system, (0, 0.003), start, rtol=1e-9, atol=1e-9).q[:, -1]
+    np.testing.assert_allclose(sol.sol(0.003)[0], early, atol=1e-5)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 def test_dense_output_of_an_ode_spans_the_legs():

@@ -69,7 +69,7 @@ _YEN = "Yen & Petzold, SIAM J. Sci. Comput. 19 (1998)"
 _ASCHER = "Ascher & Lin, SIAM J. Sci. Comput. 18 (1997)"
 _REGISTRY = {
     "dopri5": Entry(Method(UnderlyingODE(), RungeKutta("dopri5")), "Dormand–Prince 5(4) with projection: for rough forces", f"{_HAIRER}; {_EICH}"),
-    "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest for tolerances below 1e-5", f"{_HAIRER}; {_EICH}"),
+    "dop853": Entry(Method(UnderlyingODE(), RungeKutta("dop853")), "Dormand–Prince 8(5,3) with projection: the fastest unless forces are rough or stiff", f"{_HAIRER}; {_EICH}"),
     "heun": Entry(Method(UnderlyingODE(), RungeKutta("heun")), "Heun's method of order 2 with projection: for order studies and rough forces", f"{_HAIRER}; {_EICH}"),
     "bdf": Entry(Method(CoordinateProjection(), BDF()), "BDF on index 1 with coordinate projection: the robust choice among the implicit methods", f"{_EICH}; {_DASSL}"),
     "ggl": Entry(Method(GGL(), BDF()), "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler", f"{_GGL}; {_DASSL}"),
@@ -91,7 +91,7 @@ STIFF_METHOD = "bdf", _REGISTRY["bdf"].method
 """What "auto" takes where stiffness limits the explicit methods."""
 
 _AUTO_METHOD = "dop853"
-"""What "auto" begins with: at the same error it is faster than order 5 already for two digits (docs/benchmarks.md)."""
+"""What "auto" begins with: for the same error it takes less time than order 5, already for two digits (docs/which_method.md)."""
 
 
 def methods() -> dict[str, Entry]:

@@ -25,7 +25,8 @@ from holonome.result import History, Solution
 from holonome.running import Run
 from holonome.stepping import UNTESTED, Implicit
 
-CHECK_EVERY, TRIAL = 2000, 300
+CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
+_UNWATCHED, _WATCHED = 0.0, 1.0
 _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
 
 
@@ -33,19 +34,19 @@ class Relay:
     """Legs of one run; ``open_leg(implicit, t, y, leg)`` makes the next one, or None if it cannot start."""
 
     def __init__(self, first: Run, open_leg: Callable[[bool, float, np.ndarray, Run], Run | None]) -> None:
-        self.legs, self.open_leg, self.switches, self.begin = [first], open_leg, [], _Mark(first)
-        first.memory[rk.STIFF] = 1.0
+        self.legs, self.open_leg, self.switches = [first], open_leg, []
+        first.memory[rk.STIFF] = _WATCHED
 
     def go_on(self, progress) -> int:
         """To the end, or to where nothing goes on."""
-        leg = self.legs[0]
-        mark, met = self.begin, leg.memory[rk.STIFF] < 0
-        pause = CHECK_EVERY // 16 if met else CHECK_EVERY
+        leg, pause = self.legs[0], CHECK_EVERY
+        mark = _Mark(leg, leg.t0, 0.0)
         while True:
-            code = run.FULL if met else leg.go_on(progress, steps=pause)
-            met = False
+            code = leg.go_on(progress, steps=pause)
             if code != run.FULL:
                 return code
+            if leg.stepper.met_stiffness(leg.memory):
+                pause, leg.memory[rk.STIFF] = SOON, _UNWATCHED
             rival, rival_code = self._rival(leg, mark)
             if rival is None:
                 pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
@@ -56,6 +57,8 @@ class Relay:
             if rival_code != run.FULL:
                 return rival_code
             leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
+            if not isinstance(leg.stepper, Implicit):
+                leg.memory[rk.STIFF] = _WATCHED
 
     def _rival(self, leg: Run, mark: _Mark) -> tuple[Run | None, int]:
         """A leg of the other kind that does better from here, if there is one."""
@@ -77,7 +80,7 @@ class Relay:
     def finish(self, code: int, start, keep: bool, dense: bool) -> Solution:
         """One result from all legs."""
         parts = [leg.finish(code if leg is self.legs[-1] else run.DONE, start if leg is self.legs[0] else None, keep, dense) for leg in self.legs]
-        solution = parts[-1] if len(parts) == 1 else _merged(parts)
+        solution = parts[-1] if len(parts) == 1 else _merged(parts, np.array([leg.memory[run.T] for leg in self.legs]))
         if self.switches:
             told = ", then ".join(f"{name} from t = {t:.6g}" for t, name in self.switches)
             solution.outcome += f" (stiffness was met: {self.legs[0].name}, then {told})"
@@ -88,8 +91,9 @@ class Relay:
 class _Mark:
     """Where a leg stood, to measure what it did since."""
 
-    def __init__(self, leg: Run) -> None:
-        self.leg, self.t, self.cost, self.suspicious = leg, float(leg.memory[run.T]), _cost(leg), False
+    def __init__(self, leg: Run, t: float | None = None, cost: float | None = None) -> None:
+        self.leg, self.suspicious = leg, False
+        self.t, self.cost = float(leg.memory[run.T]) if t is None else t, _cost(leg) if cost is None else cost
 
     def efficiency(self) -> float:
         return abs(float(self.leg.memory[run.T]) - self.t) / max(_cost(self.leg) - self.cost, 1.0)
@@ -146,10 +150,9 @@ class JoinedOutput:
         return (y[: system.n], y[system.n:]) if system.n else y
 
 
-def _merged(parts: list[Solution]) -> Solution:
-    """The legs' results as one; the first point of a later leg is the last of the one before it."""
+def _merged(parts: list[Solution], ends: np.ndarray) -> Solution:
+    """The legs' results, which end at these times, as one; the first point of a later leg is the last of the one before it."""
     last, n = parts[-1], parts[0].system.dim
-    ends = np.array([part.t[-1] if part.t.size else np.nan for part in parts])
     skip = [0] + [int(part.t.size > 0 and before.t.size > 0 and part.t[0] == before.t[-1]) for before, part in pairwise(parts)]
     last.t = np.concatenate([part.t[s:] for part, s in zip(parts, skip, strict=True)])
     last.states = np.concatenate([part.states[s:, : 2 * n] for part, s in zip(parts, skip, strict=True)])

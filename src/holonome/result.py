@@ -136,7 +136,8 @@ class Solution:
     def message(self) -> str:
         """What happened, in words; remarks that take time are made when first asked for."""
         while self.remarks:
-            self.outcome += self.remarks.pop(0)(self)
+            self.outcome += self.remarks[0](self)
+            self.remarks = self.remarks[1:]
         return self.outcome
 
     @property

@@ -180,11 +180,11 @@ class Run:
                                 "Use an explicit method, which finds out where")
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
-        """Call the compiled loop until it needs no more calls, the user wants to stop, or so many steps have been tried."""
+        """Call the compiled loop until it needs no more calls, the user wants to stop, so many steps have been tried, or stiffness was met."""
         limit = np.inf if steps is None else self._tried() + steps
         with Interruption() as interruption, _Progress(progress) as show:
             code = run.FULL
-            while code == run.FULL and not (self._tried() >= limit and self.counts[run.STATE] == run.STEPPING):
+            while code == run.FULL and not (self.counts[run.STATE] == run.STEPPING and (self._tried() >= limit or self.stepper.met_stiffness(self.memory))):
                 if self.counts[run.STATE] != run.START:
                     self._collect()
                     self.rows = min(2 * self.rows, _MOST_ROWS)
@@ -209,7 +209,7 @@ class Run:
     def tell_end(self, progress: bool | Callable[[float], None]) -> None:
         """A short run tells its progress once."""
         if callable(progress) and len(self.chunks) == 0:
-            progress(float((self.memory[run.T] - self.t0) / (self.t1 - self.t0)))
+            progress(float((self.memory[run.T] - self.start_of_all) / (self.t1 - self.start_of_all)))
 
     def _message(self, code: int) -> str:
         """What happened, in words."""

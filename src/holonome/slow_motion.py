@@ -171,7 +171,7 @@ def _expressions(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
         c_q = ca.jacobian(elastic.c, model.q)
         K += c_q.T @ elastic.K @ c_q
     loaded = ca.jacobian(model.C.T @ lam - model.f, model.q)
-    return model.y, lam, ca.vertcat(*(ca.vec(ca.densify(x.T)) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w, loaded))), None
+    return model.y, lam, ca.vertcat(*(ca.vec(x.T) for x in (model.M, model.f, model.C, model.gamma, rest, K, model.g, model.w, loaded))), None
 
 
 def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
@@ -251,7 +251,7 @@ def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
 def hidden_stiffness(solution: Solution) -> str:
     """A warning where ``force`` is so stiff, h² ‖M⁻¹ ∂f/∂q‖, that Newton's method may lock: only elastic elements are safe from that."""
     system, n = solution.system, solution.system.dim
-    if system.foreign or not solution.steps:
+    if system.foreign or not solution.steps or not solution.t.size:
         return ""
     large = kernels(system).sparse
     kernel = system.kernel("stiffness of force", _stiffness_over_mass if large else _mass_and_stiffness)

@@ -152,7 +152,7 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
                 else:
                     code, relay = task.go_on(progress), None
     if progress:
-        task.tell_end(progress)
+        (task if relay is None else relay.legs[-1]).tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)
     if solution.singular_times.size:
         solution.outcome += rank_fell(solution.singular_times)

@@ -81,6 +81,10 @@ class _Stepper:
     invariants: np.ndarray | None = None
     left_out: Sequence[int] = ()
 
+    def met_stiffness(self, memory: np.ndarray) -> bool:
+        """Whether a run stopped because its steps look as if stability limited them."""
+        return False
+
     def remember_invariants(self, task: Run) -> None:
         if self.invariants is None:
             compiled, count = kernels(self.system), self.system.invariant_count
@@ -141,6 +145,9 @@ class Explicit(_Stepper):
         memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
         memory[rk.CHECK] = rk.CONSTRAINED if constrained else rk.UNCONSTRAINED
         return memory
+
+    def met_stiffness(self, memory: np.ndarray) -> bool:
+        return memory[rk.STIFF] < 0
 
     def begin(self, task: Run, trusted: bool) -> int:
         """The compiled loop itself checks the start, unless it is known to be consistent."""

@@ -17,7 +17,9 @@ from holonome.formulations.manifold import PIVOT_MARGIN, Saddle, smallest_pivot
 
 LARGEST = 60
 """Coordinates and constraints up to which it is tried: in long chains T is full, and nothing is gained."""
-_SMALL_PIVOT = 0.1
+_SMALL_PIVOT, _DEPENDENT = 0.1, 1e-6
+"""Relative to the largest, and to the length of a row: what is left of one that depends on others is no pivot; `reduced_accelerations` then finds its margin small."""
+
 
 
 def constant_block(C: ca.SX) -> tuple[list[int], list[int]]:
@@ -27,12 +29,13 @@ def constant_block(C: ca.SX) -> tuple[list[int], list[int]]:
     constant, A = np.ones(shape, bool), np.zeros(shape)
     constant[at] = [entry.is_constant() for entry in C.nonzeros()]
     A[constant] = np.array(ca.evalf(ca.substitute(C, ca.veccat(*ca.symvar(C)), 0)))[constant]
+    A /= np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
     row_entries, column_entries = (np.bincount(index, minlength=size) for index, size in zip(at, shape, strict=True))
     rows, columns = [], []
     while True:
         size = np.abs(A) * constant[:, columns].all(axis=1, keepdims=True) * constant[rows].all(axis=0) * constant
         size[rows], size[:, columns] = 0.0, 0.0
-        candidates = np.argwhere(size > _SMALL_PIVOT * max(np.max(size, initial=0.0), 1e-10))
+        candidates = np.argwhere(size > max(_SMALL_PIVOT * np.max(size, initial=0.0), _DEPENDENT))
         if not len(candidates):
             return rows, columns
         i, j = min(candidates.tolist(), key=lambda at: (row_entries[at[0]] * column_entries[at[1]], *at))

@@ -67,6 +67,7 @@ class BDF:
         Lower bound of the factor by which a change of Newton's method is multiplied to estimate its error.
 
     DASSL has 0.33 and 0 for the last two (``BDF.dassl()``): errors that it leaves hide in the higher differences, keep the order low and cost a third more steps.
+    With 0 the choice of the order is DASSL's in every respect as well; otherwise a run that stays at low order under stiff forces makes a new start.
 
     References
     ----------
@@ -90,7 +91,7 @@ class BDF:
 
     @classmethod
     def dassl(cls, max_order: int = 5) -> BDF:
-        """With the convergence test of DASSL, as in the papers."""
+        """With the convergence test and the choice of the order of DASSL, as in the papers."""
         return cls(max_order, newton_tolerance=0.33, rate_floor=0.0)
 
     def __post_init__(self) -> None:
@@ -371,6 +372,8 @@ def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
     counts[ORDER_OLD] = k
     memory[H_OLD] = h
     rises = counts[NEW_STARTS] > 0
+    if k > _LOW:
+        counts[TRAPPED] = 0
     if rises and estimate < _TINY:
         counts[PHASE] = 0
     if order_new == k - 1 or k == max_order:
@@ -471,7 +474,7 @@ def _start(P, memory, counts):
 def _shrink(P, memory, counts, h, converged, order_new, estimate):
     """Order and size after a step that failed; DASSL's block 6.
 
-    After many failures in a row at low order a new start is made with a much smaller step, and then more patience.
+    After many failures with no step of a higher order between them a new start is made with a much smaller step, and then more patience.
     """
     counts[PHASE] = 1
     counts[FAILED_IN_STEP] += 1
@@ -480,7 +483,7 @@ def _shrink(P, memory, counts, h, converged, order_new, estimate):
         return 0.25 * h
     counts[ERROR_FAILURES] += 1
     failures = counts[FAILED_IN_STEP]
-    counts[TRAPPED] = counts[TRAPPED] + 1 if counts[ORDER] <= _LOW else 0
+    counts[TRAPPED] += 1
     if counts[TRAPPED] > _PATIENCE << min(counts[NEW_STARTS], 20) and memory[MAX_ORDER] > _LOW and memory[RATE_FLOOR] > 0.0:
         counts[TRAPPED], counts[NEW_STARTS], counts[ORDER], counts[PHASE] = 0, counts[NEW_STARTS] + 1, 1, 0
         return _BACK * h

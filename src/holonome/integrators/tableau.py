@@ -11,8 +11,8 @@ once, in two halves that do not wait for each other, and every address is known:
 from __future__ import annotations
 
 import struct
+import threading
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,6 +90,9 @@ def padded(size: int) -> int:
     return (size + WIDTH - 1) // WIDTH * WIDTH
 
 
+_lock, _compiled = threading.Lock(), dict[tuple[str, int], Kernel]()
+"""Code once made is kept: runs in other threads may be in it."""
+
 END = 0
 """Place of the sum for the end of a step; stage i has place i, and behind the last one stand the errors."""
 
@@ -100,14 +103,14 @@ def combine(sums, place, h, y, k, out):
     call(int(sums[place]), h, y, k, y, out)
 
 
-@cache
-def _code(name: str, stride: int) -> Kernel:
-    return compiled("\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(TABLEAUS[name].sums())), "sum0")
-
-
 def addresses(name: str, size: int) -> list[int]:
     """Machine code of all sums of a method, for vectors of this size that stand `padded` behind each other."""
-    return [_code(name, padded(size)).address_of(f"sum{i}") for i, _ in enumerate(TABLEAUS[name].sums())]
+    stride, sums = padded(size), list(TABLEAUS[name].sums())
+    with _lock:
+        if (name, stride) not in _compiled:
+            _compiled[name, stride] = compiled("\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(sums)), "sum0")
+        code = _compiled[name, stride]
+    return [code.address_of(f"sum{i}") for i in range(len(sums))]
 
 
 def _splat(value: float) -> str:
