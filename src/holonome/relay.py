@@ -26,8 +26,12 @@ from holonome.running import Run
 from holonome.stepping import UNTESTED, Implicit
 
 CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
-_UNWATCHED, _WATCHED = 0.0, 1.0
 _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
+
+
+def watch_stiffness(leg: Run) -> None:
+    """Have an explicit leg stop once when its steps look stiff."""
+    leg.memory[rk.STIFF] = 1.0
 
 
 class Relay:
@@ -35,7 +39,6 @@ class Relay:
 
     def __init__(self, first: Run, open_leg: Callable[[bool, float, np.ndarray, Run], Run | None]) -> None:
         self.legs, self.open_leg, self.switches = [first], open_leg, []
-        first.memory[rk.STIFF] = _WATCHED
 
     def go_on(self, progress) -> int:
         """To the end, or to where nothing goes on."""
@@ -46,7 +49,7 @@ class Relay:
             if code != run.FULL:
                 return code
             if leg.stepper.met_stiffness(leg.memory):
-                pause, leg.memory[rk.STIFF] = SOON, _UNWATCHED
+                pause, leg.memory[rk.STIFF] = SOON, 0.0
             rival, rival_code = self._rival(leg, mark)
             if rival is None:
                 pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
@@ -58,7 +61,7 @@ class Relay:
                 return rival_code
             leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
             if not isinstance(leg.stepper, Implicit):
-                leg.memory[rk.STIFF] = _WATCHED
+                watch_stiffness(leg)
 
     def _rival(self, leg: Run, mark: _Mark) -> tuple[Run | None, int]:
         """A leg of the other kind that does better from here, if there is one."""

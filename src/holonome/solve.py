@@ -27,7 +27,7 @@ from holonome.integrators.bdf import BDF, NEW_STARTS
 from holonome.integrators.runge_kutta import RungeKutta
 from holonome.interruption import Interruption
 from holonome.method import AUTO, SMOOTH, STIFF_METHOD, Method, resolve
-from holonome.relay import Relay
+from holonome.relay import Relay, watch_stiffness
 from holonome.result import Solution, rank_fell
 from holonome.running import Run
 from holonome.sequential import ExplicitSequential, ImplicitSequential
@@ -129,9 +129,9 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
     if (type(max_steps) is not int and not isinstance(max_steps, Integral)) or max_steps <= 0:
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     task.prepare(y0, as_events(events), t_eval, keep, dense_output, first_step, _positive("max_step", max_step), int(max_steps))
-    relay = None
-    if method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense:
-        relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
+    relay, relays = None, method == AUTO and motion != SMOOTH and step is None and projection is None and not kernels(system).dense
+    if relays:
+        watch_stiffness(task)
     if isinstance(chosen.integrator, BDF) and chosen.integrator.order:
         task.history = _known_points(system, chosen.integrator, t0, t1, y0)
     with Interruption() if task.calls_python else nullcontext():
@@ -147,10 +147,11 @@ def solve(system: System, t_span: Sequence[float], q0: Any, v0: Any = None, *, s
             code = task.advance()
         if code == run.FULL:
             with Interruption():
-                if relay is not None and task.context[DENSE_CALLS] == 0:
+                if relays and task.context[DENSE_CALLS] == 0:
+                    relay = Relay(task, partial(_next_leg, keep=keep, dense=dense_output, max_step=max_step))
                     code = relay.go_on(progress)
                 else:
-                    code, relay = task.go_on(progress), None
+                    code = task.go_on(progress)
     if progress:
         (task if relay is None else relay.legs[-1]).tell_end(progress)
     solution = (task if relay is None else relay).finish(code, start, keep, dense_output)

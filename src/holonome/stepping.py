@@ -131,6 +131,16 @@ class Explicit(_Stepper):
         self.columns = 2 * system.dim
 
     def memory(self, events: int) -> np.ndarray:
+        key = ("memory", self.tableau, self.stabilisation, self.project, events)
+        known = self.system.shared.get(key)
+        memory = self._new_memory(key, events) if known is None else known.copy()
+        constrained = self.system.projects
+        memory[run.ON_MANIFOLD] = 1.0
+        memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
+        memory[rk.CHECK] = rk.CONSTRAINED if constrained else rk.UNCONSTRAINED
+        return memory
+
+    def _new_memory(self, key: tuple, events: int) -> np.ndarray:
         def build() -> tuple[dict[int, float], int, np.ndarray]:
             compiled = kernels(self.system)
             header, at = _layout(self.columns, events, rk.interpolant.address)
@@ -139,12 +149,7 @@ class Explicit(_Stepper):
             addresses = {rk.DERIVATIVE: derivative, rk.LANDING: compiled.landing, rk.DENSE_DERIVATIVE: dense_derivative.address, rk.DENSE_LANDING: dense_landing.address}
             return header | own_header | addresses, at, own
 
-        memory = _shared(self.system, ("memory", self.tableau, self.stabilisation, self.project, events), build, partial(watch_memory, for_nothing=self.project))
-        constrained = self.system.projects
-        memory[run.ON_MANIFOLD] = 1.0
-        memory[rk.PROJECT], memory[rk.CONSTANT] = self.project and constrained, self.constant
-        memory[rk.CHECK] = rk.CONSTRAINED if constrained else rk.UNCONSTRAINED
-        return memory
+        return _shared(self.system, key, build, partial(watch_memory, for_nothing=self.project))
 
     def met_stiffness(self, memory: np.ndarray) -> bool:
         return memory[rk.STIFF] < 0

@@ -17,7 +17,7 @@ FACTORED, DENSE = 1.0, 2.0
 """Which factorization is in place: the one of the formulation or the dense one."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def dense_factor(A, pivots, scale, n):
     """LU with row pivoting of A (n × n, row by row), in place; False if singular."""
     for i in range(n):
@@ -47,7 +47,7 @@ def dense_factor(A, pivots, scale, n):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def dense_solve(A, pivots, x, n):
     """Solve with the factors of `dense_factor`, in place."""
     for k in range(n):
@@ -66,7 +66,7 @@ def dense_solve(A, pivots, x, n):
         x[i] = s / A[i * n + i]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def evaluate_matrix(P, context, t, cj):
     """Factor the Newton matrix at (Y, Y′); returns (status, kind)."""
     P.scratch[0] = cj
@@ -96,7 +96,7 @@ def evaluate_matrix(P, context, t, cj):
     return OK, DENSE
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def solve(P, context, kind, cj):
     """Δ = matrix⁻¹ F, for the right-hand side in ``delta``; left in ``scratch``."""
     if kind == FACTORED:
@@ -109,7 +109,7 @@ def solve(P, context, kind, cj):
         P.scratch[i] = P.delta[i] * cj ** P.column_powers[i]
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def norm(x, weights, count, size):
     """Weighted root mean square; weights are zero for components that are not tested."""
     total = 0.0
@@ -119,7 +119,7 @@ def norm(x, weights, count, size):
     return math.sqrt(total / count) if count > 0.0 else 0.0
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _correct(P, damping, cj):
     """Subtract the damped Δ from Y and E, cj times it from Y′; returns its norm."""
     y, dy, e, delta, weights, total = P.y, shift(P.y, P.size), P.e, P.scratch, P.newton_weights, 0.0
@@ -134,7 +134,7 @@ def _correct(P, damping, cj):
     return math.sqrt(total / P.newton_count) if P.newton_count > 0.0 else 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 

@@ -49,7 +49,7 @@ def part(memory, offset):
     return shift(memory, int(memory[offset]))
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def weighted_square(e, y, z, atol, rtol, size):
     """Σ (e_i / (atol_i + rtol max(|y_i|, |z_i|)))²."""
     total = 0.0

@@ -47,6 +47,9 @@ EMITTED_UP_TO = 100
 LARGEST_DENSE = 5000
 """Coordinates and constraints beyond which there is no memory for the dense twins."""
 
+_COPIED = 4096
+"""Numbers that are copied rather than left to be cleared when they are first touched."""
+
 LARGEST_DERIVED = 500
 """Coordinates and constraints beyond which the derivatives of the accelerations, which are not sparse, are too many for BDF."""
 
@@ -266,10 +269,13 @@ class Kernels:
                                                                                             template.size + self.rows, self.rows)
             template = np.concatenate([template, np.zeros(self.rows), self._saddle.memory if self.sparse else np.zeros(0)])
             template[WORK] = template.size if self._work_size else 0
-            self._templates[extra] = template
+            self._templates[extra] = template if self._work_size > _COPIED else np.concatenate([template, np.zeros(self._work_size)])
         template = self._templates[extra]
-        context = np.zeros(template.size + self._work_size)
-        context[: template.size] = template
+        if self._work_size > _COPIED:
+            context = np.zeros(template.size + self._work_size)  # not touched until the dense twins need it
+            context[: template.size] = template
+        else:
+            context = template.copy()
         context[PARAMETERS: PARAMETERS + system.parameters.size] = system.parameters.flat
         system.fill_guess(context)
         return context

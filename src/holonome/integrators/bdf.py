@@ -144,7 +144,7 @@ class Parts(NamedTuple):
     block: Any
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _parts(memory):
     size = int(memory[UNKNOWNS])
     error_mask, newton_mask = part(memory, ERROR_MASK), part(memory, NEWTON_MASK)
@@ -189,7 +189,7 @@ def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, d
     return own, header
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def check_start(y, landed, n, rounding):
     """Whether a state and its derivative are finite, and whether a landing hardly moves it."""
     finite, on_manifold = True, True
@@ -202,7 +202,7 @@ def check_start(y, landed, n, rounding):
     return finite, on_manifold
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _set_weights(P):
     for i in range(P.size):
         weight = 1.0 / (P.atol[i] + P.rtol * abs(P.phi[i]))
@@ -211,7 +211,7 @@ def _set_weights(P):
         P.block[1 + i] = P.atol[i] + P.rtol * abs(P.phi[i])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _coefficients(P, memory, counts, h):
     """α, β, σ, γ, ψ, cj for a step of size h at the current order; scales φ."""
     k = counts[ORDER]
@@ -250,7 +250,7 @@ def _coefficients(P, memory, counts, h):
             P.phi[j * P.size + i] *= beta[j]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _predict(P, memory, context, t, k):
     """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true.  Returns a status."""
     size, y, dy = P.size, P.y, shift(P.y, P.size)
@@ -276,7 +276,7 @@ def _predict(P, memory, context, t, k):
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _correct(P, memory, context, counts, t):
     """Newton's method, with a new matrix if there is none or the old one fails; returns (status, converged)."""
     k, splits = counts[ORDER], memory[PREDICTION_KERNEL] != 0.0
@@ -311,7 +311,7 @@ def _correct(P, memory, context, counts, t):
         counts[HAVE_MATRIX] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _find_multipliers(P, memory, context, t, k):
     """Multipliers at the end of a step, where the iteration knows none; E gets their difference from the extrapolation."""
     status = call(int(memory[AFTER_KERNEL]), t, P.y, P.block, context, P.delta)
@@ -322,12 +322,12 @@ def _find_multipliers(P, memory, context, t, k):
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _norm_of_error(P, x):
     return newton.norm(x, P.error_weights, P.error_count, P.size)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _restore(P, memory, counts, h):
     """Take back what `_coefficients` did to φ and ψ."""
     k = counts[ORDER]
@@ -338,7 +338,7 @@ def _restore(P, memory, counts, h):
         P.psi[i - 1] = P.psi[i] - h
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _update(P, k, max_order):
     """Bring the differences φ up to date with the accepted correction."""
     size = P.size
@@ -354,12 +354,12 @@ def _update(P, k, max_order):
                 P.phi[j * size + i] += P.phi[(j + 1) * size + i]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _power(estimate, k):
     return (2.0 * estimate + 1e-4) ** (-1.0 / (k + 1.0))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
     """Order and size of the next step after an accepted one; returns the size.  DASSL's block 5.
 
@@ -403,7 +403,7 @@ def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
     return h
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _norms(P, k):
     """Of e, φ_{k+1} + e and φ_k + φ_{k+1} + e."""
     e, highest, second, weights = P.e, shift(P.phi, k * P.size), shift(P.phi, (k - 1) * P.size), P.error_weights
@@ -419,7 +419,7 @@ def _norms(P, k):
     return math.sqrt(here / count), math.sqrt(below / count), math.sqrt(further / count)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _estimate(P, k):
     """Error terms at orders k, k − 1, k − 2 and whether the order should fall; (‖e‖, terk, terkm1, erkm1, order, estimate)."""
     size_of_e, below, further = _norms(P, k)
@@ -439,7 +439,7 @@ def _estimate(P, k):
     return size_of_e, terk, terkm1, erkm1, order, estimate
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _first_step(P, memory, counts):
     """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests, moves faster than half the tolerance in it.
 
@@ -453,7 +453,7 @@ def _first_step(P, memory, counts):
     return min(max(h, 100.0 * rounding), memory[run.H_MAX])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _start(P, memory, counts):
     """Order one, from Y and Y′: at the beginning, and again after a switch."""
     for i in range(P.size):
@@ -470,7 +470,7 @@ def _start(P, memory, counts):
     counts[ORDER], counts[ORDER_OLD], counts[NS], counts[PHASE], counts[HAVE_MATRIX] = 1, 0, 0, 0, 0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _shrink(P, memory, counts, h, converged, order_new, estimate):
     """Order and size after a step that failed; DASSL's block 6.
 
@@ -494,7 +494,7 @@ def _shrink(P, memory, counts, h, converged, order_new, estimate):
     return 0.25 * h
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _fit_end(memory, counts):
     """The step to try: it may be shortened to meet the end, or stretched a little."""
     h, left = memory[run.H], run.target(memory, counts) - memory[run.T]
@@ -513,7 +513,7 @@ def interpolant(t, y, memory, context, out):
     return _onto_manifold(P, memory, context, t, out)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _polynomial(P, memory, t, out):
     k, step, size, count = int(memory[run.ITERATIONS]), t - memory[CENTRE], P.size, int(memory[run.SIZE])
     for i in range(count):
@@ -526,18 +526,18 @@ def _polynomial(P, memory, t, out):
             out[i] += c * P.phi[j * size + i]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _projector(P, memory):
     return Projector(P.n, int(memory[PROJECTION_KERNEL]), int(memory[PROJECTION_FACTORS]), int(memory[PROJECTION_REPEATED]), int(memory[DENSE_LANDING]),
                      int(memory[PROJECTION_SIZE]), part(memory, PROJECTION_Z), part(memory, PROJECTED), part(memory, DENSE_LANDED), part(memory, KEPT))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _onto_manifold(P, memory, context, t, out):
     return OK if memory[DENSE_LANDING] == 0.0 else onto_manifold(_projector(P, memory), context, t, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
     """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
     memory, context = pointer(memory_array), pointer(context_array)
@@ -596,7 +596,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return run.STEP_TOO_SMALL
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _accept(P, memory, counts, steps, t, h, error, order_new, estimate, terk, terkm1, erkm1):
     """Bring the history up to date, move on, and choose order and size of the next step."""
     k, constant, aim = counts[ORDER], memory[CONSTANT_STEP] > 0.0, run.target(memory, counts)
@@ -620,7 +620,7 @@ def _accept(P, memory, counts, steps, t, h, error, order_new, estimate, terk, te
     counts[FAILED_IN_STEP] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _reject(P, memory, counts, rejections, t, h, error, status, converged, order_new, estimate):
     """Take the step back and shrink; True if it cannot be made smaller."""
     _restore(P, memory, counts, h)
@@ -634,7 +634,7 @@ def _reject(P, memory, counts, rejections, t, h, error, status, converged, order
     return memory[CONSTANT_STEP] > 0.0 or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h)) or counts[FAILED_IN_STEP] > 30
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _record_step(P, memory, counts, steps, t, h, error, k):
     """A row of the history; with room for it, also what the polynomial of the step is made of."""
     counts[run.ACCEPTED] += 1
@@ -656,7 +656,7 @@ def polynomial_columns(size: int) -> int:
     return (MOST + 1) * (1 + size)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(memory_array, context_array, rows, wanted, out):
     """The solution at many times from the stored polynomials; ``rows`` are ordered along the run.  Returns the number done."""
     memory, context = pointer(memory_array), pointer(context_array)

@@ -123,7 +123,7 @@ class Parts(NamedTuple):
     landed: Any
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _parts(memory):
     return Parts(int(memory[COORDINATES]), int(memory[run.SIZE]), int(memory[run.STRIDE]), int(memory[STAGES]), int(memory[DERIVATIVE]), int(memory[LANDING]),
                  int(memory[DENSE_DERIVATIVE]), int(memory[DENSE_LANDING]), memory[TWO_ERRORS] > 0.0, memory[run.RTOL], part(memory, run.ATOL), part(memory, run.Y),
@@ -131,7 +131,7 @@ def _parts(memory):
                  part(memory, ERROR_VECTOR), part(memory, LANDED))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inline="always", error_model="numpy")
 def _derivative(P, context, t, y, out):
     status = call(P.derivative, t, y, y, context, out)
     if status == SINGULAR:
@@ -139,7 +139,7 @@ def _derivative(P, context, t, y, out):
     return status
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inline="always", error_model="numpy")
 def _landing(P, context, t, y, out):
     status = call(P.landing, t, y, P.error, context, out)
     if status == SINGULAR:
@@ -148,7 +148,7 @@ def _landing(P, context, t, y, out):
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _stages(P, memory, context, t, y, h):
     """All stages, from k₀, and the new point in z; not yet on the manifold."""
     for i in range(1, P.stages):
@@ -161,7 +161,7 @@ def _stages(P, memory, context, t, y, h):
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _correct(P, memory):
     """Add δ to z; its size, relative to the largest position and velocity met."""
     scale_q = memory[SCALE_Q]
@@ -180,7 +180,7 @@ def _correct(P, memory):
     return max(largest_q / scale_q, largest_v / scale_v), contradiction
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _land(P, memory, context, t, y, h, measure):
     """Bring z onto the manifold; returns (status, cause, squared error).  The derivative there is left in ``landed``.
 
@@ -214,7 +214,7 @@ def _land(P, memory, context, t, y, h, measure):
     return OK, run.PROJECTION_FAILED, math.inf
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _share(P, y, h):
     """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is reduced; from the whole error, so that it cannot vanish by chance."""
     if not P.two_errors:
@@ -225,7 +225,7 @@ def _share(P, y, h):
     return fifth / both if both > 0.0 else 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _end_without_landing(P, memory, context, t, y, h):
     """Derivative and error at the end of a step that is not projected; as `_land`."""
     status = _derivative(P, context, t, P.z, P.landed)
@@ -238,7 +238,7 @@ def _end_without_landing(P, memory, context, t, y, h):
     return OK, 0, run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _step(P, memory, context, t, h):
     """Try one step of size h; the new point is left in z, its derivative in ``landed``.  Returns (status, cause of failure, error)."""
     status = _stages(P, memory, context, t, P.y, h)
@@ -256,7 +256,7 @@ def _step(P, memory, context, t, h):
     return status, cause, math.sqrt(square / P.size)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _first_step(P, memory, context, counts):
     """Hairer, Nørsett & Wanner, section II.4: from the sizes of y, y′ and an estimate of y″."""
     y, k, z, size, way, t = P.y, P.k, P.z, P.size, counts[run.WAY], memory[run.T]
@@ -280,7 +280,7 @@ def _first_step(P, memory, context, counts):
     return min(100 * h, other, limit)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _start(P, memory, context, counts):
     """Derivative, events and step size at the initial point."""
     n, y, landed, atol = P.n, P.y, P.landed, P.atol
@@ -321,7 +321,7 @@ def _start(P, memory, context, counts):
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _reject(memory, counts, rejections, h, error, cause):
     """Note a rejected step and shrink."""
     row = counts[run.REJECTIONS]
@@ -333,7 +333,7 @@ def _reject(memory, counts, rejections, h, error, cause):
     memory[AFTER_REJECTION] = 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _accept(P, memory, counts, steps, h, error):
     """Move on to z and choose the next step size."""
     n, y, z = P.n, P.y, P.z
@@ -362,7 +362,7 @@ def _accept(P, memory, counts, steps, h, error):
     memory[run.H] = min(abs(h) * min(limit, max(_SHRINK, grow)), memory[run.H_MAX])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _looks_stiff(P, memory, h):
     """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to the same time (Hairer & Wanner, section IV.2)."""
     combine(P.sums, P.stages - 1, h, P.y_old, P.k, P.z)
@@ -373,7 +373,7 @@ def _looks_stiff(P, memory, h):
     return h * h * rates > (_NEAR * memory[STABLE]) ** 2 * distance
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _watch_stiffness(P, memory, counts, h):
     """Return soon, once, when stiffness has been met: what then happens is not decided here."""
     if not _looks_stiff(P, memory, h):
@@ -385,7 +385,7 @@ def _watch_stiffness(P, memory, counts, h):
         counts[run.BUDGET] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _next(memory, counts):
     """Size of the step to try, with its sign: it meets the end exactly, and does not leave a crumb before it."""
     way, left = counts[run.WAY], abs(run.target(memory, counts) - memory[run.T])
@@ -408,7 +408,7 @@ def interpolant(t, y, memory, context, out):
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _inside(P, memory, context, t_old, y_old, t):
     """A step from t_old to t, in z; k₀ is at hand."""
     status = _stages(P, memory, context, t_old, y_old, t - t_old)
@@ -419,7 +419,7 @@ def _inside(P, memory, context, t_old, y_old, t):
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _cross(P, memory, context, counts, points):
     """Step over a switch: the state stays, the derivative and the step size are new, and the far side is a point of its own."""
     if run.cross_switch(memory, counts, points) != run.DONE:
@@ -434,7 +434,7 @@ def _cross(P, memory, context, counts, points):
     return run.DONE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
     """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
     memory, context = pointer(memory_array), pointer(context_array)
@@ -494,7 +494,7 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return code
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(memory_array, context_array, times, states, wanted, out):
     """The solution at many times from the stored steps: ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the number done."""
     memory, context = pointer(memory_array), pointer(context_array)
