@@ -353,7 +353,7 @@ def example_3_1(progress: Progress) -> Figure:
 
 
 _TIMES = np.linspace(0.4, 1.0, 13)
-_EPS = np.array([5e-3, 2e-3, 1e-3, 4e-4])
+_EPS = np.array([1e-2, 5e-3, 2e-3, 1e-3])
 _SMALL_EPS = np.array([2e-3, 1e-3, 5e-4, 2.5e-4])
 """For index 2, where the layer at the start is longer; for index 3 the errors of y would be those of rounding."""
 Errors = tuple[float, float]
