@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "which_method.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "which_method.md", ROOT / "docs" / "papers" / "smooth_motion.md", ROOT / "benchmarks" / "findings.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(\n<!-- end of table -->)", re.DOTALL)
 
 
@@ -77,7 +77,41 @@ def smooth() -> str:
     return table(["", *(f"ε = {float(e):.0e}" for e in eps), "rigid joint"], rows)
 
 
-TABLES: dict[str, Callable[[], str]] = {"foundation": foundation, "methods": methods, "smooth": smooth}
+def study() -> str:
+    """Steps and errors on the smooth motion of stiff systems, by method and stiffness."""
+    eps = ("0.01", "0.0001", "1e-06", "1e-08", "1e-10")
+    chosen = {("driven", 1e-3): ("GGL", "GGL*", "CS", "CM", "compliant"), ("driven", 1e-6): ("GGL", "CM", "compliant"), ("bushing", 1e-4): ("GGL", "compliant"),
+              ("bushing", 1e-6): ("GGL", "compliant", "compliant, order 5"), ("turning_bushing", 1e-4): ("GGL", "GGL*", "compliant"), ("spring", 1e-3): ("GGL", "CM", "compliant"),
+              ("anisotropic", 1e-3): ("GGL", "CM", "compliant")}
+    found = {(row["problem"], float(row["tolerance"]), row["method"], row["eps"]): row for row in read("smooth_motion.csv")}
+    rigid = {key[:2]: row for key, row in found.items() if key[2] == "rigid limit"}
+
+    def cell(row: dict[str, str] | None) -> str:
+        if row is None:
+            return ""
+        return "*" if row["finished"] != "True" else "wrong" if float(row["error"]) > 1 else f"{row['steps']} ({float(row['error']):.0e})"
+
+    rows = []
+    for (problem, tolerance), methods in chosen.items():
+        for method in methods:
+            first = method == methods[0]
+            rows.append([problem.replace("_", " ") if first else "", f"{tolerance:.0e}" if first else "", method, *(cell(found.get((problem, tolerance, method, e))) for e in eps),
+                         cell(rigid.get((problem, tolerance))) if first else ""])
+    return table(["", "TOL", "method", *(f"ε = {float(e):.0e}" for e in eps), "rigid limit"], rows)
+
+
+def split() -> str:
+    """Where the time of a call goes."""
+    labels = {"pendulum": "pendulum", "slider_crank_unequal": "slider-crank", "andrews": "Andrews"}
+    rows = []
+    for row in read("time_split.csv"):
+        call, loop = float(row["call_us"]), float(row["loop_us"])
+        rows.append([labels[row["mechanism"]], f"{float(row['tolerance']):.0e}", row["steps"], row["evaluations"],
+                     *(f"{value:.0f}" for value in (call, loop, float(row["evaluations_us"]), call - loop))])
+    return table(["", "tolerance", "steps", "evaluations", "whole call", "compiled loop", "evaluations alone", "Python"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {"foundation": foundation, "methods": methods, "smooth": smooth, "split": split, "study": study}
 
 
 def written(page: Path) -> str:

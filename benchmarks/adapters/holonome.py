@@ -43,7 +43,7 @@ def codes(problem: Problem) -> dict[str, Code]:
 
     if problem.motion == "smooth":
         return {"smooth": code(motion="smooth")}
-    found = {"auto": code(_bare(system, stated.state0))}
+    found = {"auto": code(bare_evaluation(system, stated.state0))}
     if problem.rows:
         found |= {method: code(method=method) for method in ("bdf", "index2", "ggl")}
         if problem.explicit:
@@ -51,7 +51,7 @@ def codes(problem: Problem) -> dict[str, Code]:
     return found
 
 
-def _bare(system: hn.System, state: np.ndarray) -> float:
+def bare_evaluation(system: hn.System, state: np.ndarray) -> float:
     """Seconds for one evaluation of the accelerations."""
     import numba as nb
 
