@@ -1,11 +1,13 @@
-"""A chain of N links in absolute coordinates: time to derive and compile, per step, and what a step consists of, against IDA of SUNDIALS with its banded solver and with KLU.
+"""A chain of N links in absolute coordinates: time to derive and compile, per step, and what a step consists
+of, against IDA of SUNDIALS with its banded solver and with KLU.
 
     apt-get install libsundials-dev
     python benchmarks/chain.py [--links 10 30 100 300 1000] [--out benchmarks/results/chain.csv]
 
-Both sides integrate the GGL form by BDF with rtol = 1e-6, atol = 1e-8 and call the same compiled residual and nonzeros of the Newton matrix; IDA has the unknowns ordered link
-by link, so that the band is narrow.  The codes take turns; times per step are medians, the ratio is the median of the ratios of neighbouring runs.  SUNDIALS is that of the
-distribution, or the one in SUNDIALS_DIR.
+Both sides integrate the GGL form by BDF with rtol = 1e-6, atol = 1e-8 and call the same compiled residual and
+nonzeros of the Newton matrix; IDA has the unknowns ordered link by link, so that the band is narrow.  The
+codes take turns; times per step are medians, the ratio is the median of the ratios of neighbouring runs.
+SUNDIALS is that of the distribution, or the one in SUNDIALS_DIR.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from numba import njit
 
 import holonome as hn
 from adapters.sundials import FOLDER, version
-from holonome.engine.calls import call, pointer, run_kernel
+from holonome.dynamics.kernels import kernels
 from holonome.formulations.implicit import ImplicitKernels
-from holonome.formulations.underlying_ode import kernels
+from holonome.machine.calls import call, pointer, run_kernel
 
 RTOL, ATOL = 1e-6, 1e-8
 SECONDS = {10: 0.5, 30: 0.3, 100: 0.2, 300: 0.03, 1000: 0.01}
@@ -47,10 +49,32 @@ _COUNTS = ("steps", "residuals", "jacobians", "error_failures", "newton_failures
 def compile_peer(folder: Path) -> tuple[ct.CDLL, bool]:
     """The driver, and whether it has KLU."""
     klu = any(FOLDER.glob("lib/**/libsundials_sunlinsolklu.so"))
-    parts = ["ida", "nvecserial", "sunmatrixband", "sunlinsolband", "generic"] + (["sunmatrixsparse", "sunlinsolklu"] if klu else [])
-    libraries = [f"-L{FOLDER}/lib", f"-Wl,-rpath,{FOLDER}/lib", *[f"-lsundials_{part}" for part in parts], "-lm"]
+    parts = ["ida", "nvecserial", "sunmatrixband", "sunlinsolband", "generic"] + (
+        ["sunmatrixsparse", "sunlinsolklu"] if klu else []
+    )
+    libraries = [
+        f"-L{FOLDER}/lib",
+        f"-Wl,-rpath,{FOLDER}/lib",
+        *[f"-lsundials_{part}" for part in parts],
+        "-lm",
+    ]
     flags = [f"-I{FOLDER}/include", *(["-DKLU", "-I/usr/include/suitesparse"] if klu else [])]
-    subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", "-Wall", *flags, str(_SOURCE), "-o", str(folder / "peer.so"), *libraries], check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-O3",
+            "-march=native",
+            "-shared",
+            "-fPIC",
+            "-Wall",
+            *flags,
+            str(_SOURCE),
+            "-o",
+            str(folder / "peer.so"),
+            *libraries,
+        ],
+        check=True,
+    )
     return ct.CDLL(str(folder / "peer.so")), klu
 
 
@@ -62,34 +86,90 @@ class Peer:
         r, n, m = hn.GGL().residual(system.model), system.dim, system.m
         start = hn.consistent(system, mechanism.q0, mechanism.v0)
         links = n // 3
-        groups = [np.arange(begin, begin + count * links).reshape(links, count) for begin, count in ((0, 3), (n, 3), (2 * n, 2), (2 * n + m, 2))]  # q, v, λ, μ of each link
+        groups = [
+            np.arange(begin, begin + count * links).reshape(links, count)
+            for begin, count in ((0, 3), (n, 3), (2 * n, 2), (2 * n + m, 2))
+        ]  # q, v, λ, μ of each link
         order = np.concatenate(groups, axis=1).ravel()
         self.order, self.size, self.n = order, r.size, n
         picked = order.tolist()
         y = ca.vertcat(r.Y[picked], r.dY[picked])
         J = (ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY))[picked, picked]
-        self.kernels = [system.kernel("IDA: residual", lambda model: (y, ca.SX(0, 1), ca.densify(r.F[picked]), None)),
-                        system.kernel("IDA: nonzeros", lambda model: (y, r.cj, J.nz[:], None))]
+        self.kernels = [
+            system.kernel("IDA: residual", lambda model: (y, ca.SX(0, 1), ca.densify(r.F[picked]), None)),
+            system.kernel("IDA: nonzeros", lambda model: (y, r.cj, J.nz[:], None)),
+        ]
         pattern = J.sparsity()
         self.begins, self.rows = np.array(pattern.colind(), np.int32), np.array(pattern.row(), np.int32)
         away = self.rows - np.repeat(np.arange(self.size), np.diff(self.begins))
         self.lower, self.upper = int(away.max()), int(-away.min())
         self.context = kernels(system).context(system)
-        Y, dY = np.concatenate([start.q, start.v, start.lam, np.zeros(m)]), np.concatenate([start.v, start.a, np.zeros(2 * m)])
+        Y, dY = (
+            np.concatenate([start.q, start.v, start.lam, np.zeros(m)]),
+            np.concatenate([start.v, start.a, np.zeros(2 * m)]),
+        )
         self.y0, self.yp0, self.id = Y[order], dY[order], (order < 2 * n).astype(float)
 
-    def run(self, end: float, klu: bool, newton_tolerance: float) -> tuple[np.ndarray | None, float, dict[str, int], str]:
+    def run(
+        self, end: float, klu: bool, newton_tolerance: float
+    ) -> tuple[np.ndarray | None, float, dict[str, int], str]:
         """State at the end, seconds, counts, message."""
         vector = [np.ctypeslib.ndpointer(kind, flags="C_CONTIGUOUS") for kind in (float, np.int32)]
-        out, seconds, counts, message = np.empty(self.size), ct.c_double(), (ct.c_long * len(_COUNTS))(), ct.create_string_buffer(400)
+        out, seconds, counts, message = (
+            np.empty(self.size),
+            ct.c_double(),
+            (ct.c_long * len(_COUNTS))(),
+            ct.create_string_buffer(400),
+        )
         function = self.library.run_ida_large
-        function.argtypes = [ct.c_void_p, ct.c_void_p, vector[0], ct.c_int, vector[1], vector[1], ct.c_int, ct.c_int, ct.c_int, vector[0], *[ct.c_double] * 5, *[vector[0]] * 3,
-                             ct.c_void_p, ct.c_void_p, ct.c_char_p]
-        flag = function(self.kernels[0].address, self.kernels[1].address, self.context, self.size, self.begins, self.rows, self.lower, self.upper, klu, self.id, end,
-                        RTOL, ATOL, UNTESTED, newton_tolerance, self.y0, self.yp0, out, ct.byref(seconds), ct.byref(counts), message)
+        function.argtypes = [
+            ct.c_void_p,
+            ct.c_void_p,
+            vector[0],
+            ct.c_int,
+            vector[1],
+            vector[1],
+            ct.c_int,
+            ct.c_int,
+            ct.c_int,
+            vector[0],
+            *[ct.c_double] * 5,
+            *[vector[0]] * 3,
+            ct.c_void_p,
+            ct.c_void_p,
+            ct.c_char_p,
+        ]
+        flag = function(
+            self.kernels[0].address,
+            self.kernels[1].address,
+            self.context,
+            self.size,
+            self.begins,
+            self.rows,
+            self.lower,
+            self.upper,
+            klu,
+            self.id,
+            end,
+            RTOL,
+            ATOL,
+            UNTESTED,
+            newton_tolerance,
+            self.y0,
+            self.yp0,
+            out,
+            ct.byref(seconds),
+            ct.byref(counts),
+            message,
+        )
         y = np.empty(self.size)
         y[self.order] = out
-        return (y[: 2 * self.n] if flag >= 0 else None), seconds.value, dict(zip(_COUNTS, counts, strict=True)), message.value.decode() if flag < 0 else ""
+        return (
+            (y[: 2 * self.n] if flag >= 0 else None),
+            seconds.value,
+            dict(zip(_COUNTS, counts, strict=True)),
+            message.value.decode() if flag < 0 else "",
+        )
 
 
 @njit
@@ -118,25 +198,43 @@ def parts(mechanism) -> dict[str, float]:
     Y[:n], z[0] = mechanism.q0, 1e3
     run_kernel(newton.factors, 0.0, Y, z, context, memory)
     y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.landing_size)
-    return {"residual": _cost(newton.F, Y, z, context, np.zeros(newton.size + 1)), "factorization": _cost(newton.factors, Y, z, context, memory),
-            "solution": _cost(newton.solution, right, memory, context, np.zeros(newton.size + 1)),
-            "accelerations": _cost(explicit.derivative, y, np.zeros(2 * n + 2), context, out), "landing": _cost(explicit.landing, y, np.zeros(2 * n + 2), context, out)}
+    return {
+        "residual": _cost(newton.F, Y, z, context, np.zeros(newton.size + 1)),
+        "factorization": _cost(newton.factors, Y, z, context, memory),
+        "solution": _cost(newton.solution, right, memory, context, np.zeros(newton.size + 1)),
+        "accelerations": _cost(explicit.derivative, y, np.zeros(2 * n + 2), context, out),
+        "landing": _cost(explicit.landing, y, np.zeros(2 * n + 2), context, out),
+    }
 
 
 def first_result(links: int, method: str) -> float:
-    """Seconds of the processor from the mechanism to a first short result in a new process that finds no compiled model, but the engine."""
-    program = (f"import holonome as hn, time; hn.solve(hn.mechanisms.pendulum().system, (0, 0.1), [1, 0], method={method!r}); b = time.process_time(); "
-               f"c = hn.mechanisms.chain(links={links}); hn.solve(c.system, (0, 1e-4), c.q0, c.v0, method={method!r}); print(time.process_time() - b)")
+    """Seconds of the processor from the mechanism to a first short result in a new process that finds no
+    compiled model, but the engine.
+    """
+    program = (
+        "import holonome as hn, time; hn.solve(hn.mechanisms.pendulum().system, (0, 0.1), [1, 0], "
+        f"method={method!r}); b = time.process_time(); "
+        f"c = hn.mechanisms.chain(links={links}); hn.solve(c.system, (0, 1e-4), c.q0, c.v0, "
+        f"method={method!r}); print(time.process_time() - b)"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(2 if links == 10 else 1):  # the first may compile the engine
-            result = subprocess.run([sys.executable, "-c", program], env=os.environ | {"HOLONOME_CACHE": folder}, capture_output=True, text=True, check=True)
+            result = subprocess.run(
+                [sys.executable, "-c", program],
+                env=os.environ | {"HOLONOME_CACHE": folder},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
     return float(result.stdout.split()[-1])
 
 
 def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
     mechanism, end = hn.mechanisms.chain(links=links), SECONDS[links]
     system, peer = mechanism.system, Peer(mechanism, library)
-    reference = hn.solve(system, (0, end), mechanism.q0, mechanism.v0, method="dop853", rtol=1e-11, atol=1e-12).y[:, -1]
+    reference = hn.solve(
+        system, (0, end), mechanism.q0, mechanism.v0, method="dop853", rtol=1e-11, atol=1e-12
+    ).y[:, -1]
 
     def ours(method: str):
         begin = time.perf_counter()
@@ -149,37 +247,70 @@ def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
     codes = {f"holonome {method}": lambda method=method: ours(method) for method in ("ggl", "bdf", "dop853")}
     for solver in [False, True] if klu else [False]:
         for newton in (0.33, 0.01):
-            codes[f"IDA {'KLU' if solver else 'banded'}, Newton {newton}"] = lambda solver=solver, newton=newton: peer.run(end, solver, newton)
+            codes[f"IDA {'KLU' if solver else 'banded'}, Newton {newton}"] = (
+                lambda solver=solver, newton=newton: peer.run(end, solver, newton)
+            )
     runs: dict[str, list] = {code: [] for code in codes}
     for _ in range((REPEATS if links <= 100 else FEW) + 1):
         for code, run in codes.items():
             runs[code].append(run())
-    per_step = {code: np.array([run[1] / max(run[2]["steps"], 1) for run in done[1:]]) for code, done in runs.items()}
+    per_step = {
+        code: np.array([run[1] / max(run[2]["steps"], 1) for run in done[1:]]) for code, done in runs.items()
+    }
     rows, costs = [], parts(mechanism)
     for code, done in runs.items():
         y, _, counts, message = done[-1]
         order = counts["order"] if "order" in counts else counts["orders"] / max(counts["steps"], 1)
-        row = {"links": links, "unknowns": peer.size, "code": code, "us_per_step": 1e6 * np.median(per_step[code]), "steps": counts["steps"], "residuals": counts["residuals"],
-               "jacobians": counts["jacobians"], "order": order, "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
-               "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.dim])), "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
-               "first_result_s": first_result(links, code.split()[1]) if code.startswith("holonome") else np.nan, "message": message}
+        row = {
+            "links": links,
+            "unknowns": peer.size,
+            "code": code,
+            "us_per_step": 1e6 * np.median(per_step[code]),
+            "steps": counts["steps"],
+            "residuals": counts["residuals"],
+            "jacobians": counts["jacobians"],
+            "order": order,
+            "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
+            "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.dim])),
+            "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
+            "first_result_s": first_result(links, code.split()[1]) if code.startswith("holonome") else np.nan,
+            "message": message,
+        }
         row |= {f"us_{name}": value for name, value in costs.items()} if code == "holonome ggl" else {}
         rows.append(row)
-        print(f"{links:5d} {code:26s} {row['us_per_step']:9.1f} µs a step, order {order:.1f}, {row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
-              f"ratio {row['ratio_of_ggl']:.3f} {message}", flush=True)
-    print("      " + ", ".join(f"{name} {value:.1f}" for name, value in costs.items()) + " µs; first result after "
-          + ", ".join(f"{row['code'][9:]} {row['first_result_s']:.2f} s" for row in rows[:3]), flush=True)
+        print(
+            f"{links:5d} {code:26s} {row['us_per_step']:9.1f} µs a step, order {order:.1f}, "
+            f"{row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
+            f"ratio {row['ratio_of_ggl']:.3f} {message}",
+            flush=True,
+        )
+    print(
+        "      "
+        + ", ".join(f"{name} {value:.1f}" for name, value in costs.items())
+        + " µs; first result after "
+        + ", ".join(f"{row['code'][9:]} {row['first_result_s']:.2f} s" for row in rows[:3]),
+        flush=True,
+    )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--links", type=int, nargs="+", default=list(SECONDS), choices=list(SECONDS))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "chain.csv")
     arguments = parser.parse_args()
     rows = []
-    here = {"date": date.today().isoformat(), "machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(), "holonome": hn.__version__,
-            "sundials": version(), "optimised": "SUNDIALS_DIR" in os.environ}
+    here = {
+        "date": date.today().isoformat(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "holonome": hn.__version__,
+        "sundials": version(),
+        "optimised": "SUNDIALS_DIR" in os.environ,
+    }
     with tempfile.TemporaryDirectory() as folder:
         library, klu = compile_peer(Path(folder))
         for links in arguments.links:
@@ -193,7 +324,10 @@ def write(target: Path, rows: list[dict], here: dict) -> None:
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*fields, *here])
         writer.writeheader()
-        writer.writerows({key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()} | here for row in rows)
+        writer.writerows(
+            {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()} | here
+            for row in rows
+        )
 
 
 if __name__ == "__main__":

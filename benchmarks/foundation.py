@@ -1,8 +1,10 @@
-"""What the foundation costs: kernels, solves against the bare evaluations and against a loop made for one model, start-up times, memory.
+"""What the foundation costs: kernels, solves against the bare evaluations and against a loop made for one
+model, start-up times, memory.
 
     python benchmarks/foundation.py [--out benchmarks/results/foundation.csv]
 
-Every line is measured in this one run; times of competing codes are taken in turn and their medians compared, because machines are noisy.
+Every line is measured in this one run; times of competing codes are taken in turn and their medians compared,
+because machines are noisy.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 import holonome as hn
-from holonome.engine.calls import call, pointer
-from holonome.formulations.underlying_ode import kernels
+from holonome.dynamics.kernels import kernels
+from holonome.machine.calls import call, pointer
 from yardstick import yardstick
 
 MECHANISMS = {"pendulum": 10.0, "slider_crank_unequal": 10.0, "andrews": 0.03}
@@ -37,7 +39,9 @@ LIMITS = {"pendulum": 4.0, "slider_crank_unequal": 2.5, "andrews": 2.5}
 
 @njit
 def _dependent_calls(address, y, context, out, count):
-    """Call a kernel again and again, each time with a state that depends on the last result, as an integrator does."""
+    """Call a kernel again and again, each time with a state that depends on the last result, as an integrator
+    does.
+    """
     for _ in range(count):
         call(address, 0.0, pointer(y), pointer(y), pointer(context), pointer(out))
         for i in range(y.size):
@@ -47,9 +51,19 @@ def _dependent_calls(address, y, context, out, count):
 def kernel_time(mechanism) -> float:
     """Seconds for the accelerations."""
     system, compiled = mechanism.system, kernels(mechanism.system)
-    y, context, out = np.concatenate([mechanism.q0, mechanism.v0]), compiled.context(system), np.empty(2 * system.n + 1)
+    y, context, out = (
+        np.concatenate([mechanism.q0, mechanism.v0]),
+        compiled.context(system),
+        np.empty(2 * system.n + 1),
+    )
     _dependent_calls(compiled.derivative, y, context, out, 10)
-    return min(_seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, 20_000)) for _ in range(20)) / 20_000
+    return (
+        min(
+            _seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, 20_000))
+            for _ in range(20)
+        )
+        / 20_000
+    )
 
 
 def _seconds(action: Callable[[], object]) -> float:
@@ -67,23 +81,47 @@ def solves(rows: list[dict]) -> None:
         limit = {"slider_crank_unequal": 100, "andrews": 300}.get(name, 100)
         _add(rows, name, "accelerations", kernel * 1e9, "ns", limit)
         solution = hn.solve(system, (0, end), q0, v0, method="dopri5")
-        took = np.median([_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)])  # noqa: B023
-        _add(rows, name, "solve / (evaluations x kernel)", float(took) / (solution.nfev * kernel), "", LIMITS[name])
+        took = np.median(
+            [_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)]  # noqa: B023
+        )
+        _add(
+            rows,
+            name,
+            "solve / (evaluations x kernel)",
+            float(took) / (solution.nfev * kernel),
+            "",
+            LIMITS[name],
+        )
         reference = hn.solve(system, (0, end), q0, v0, method="dop853", rtol=1e-14, atol=1e-14).y[:, -1]
         y0, bare = np.concatenate([q0, v0]), yardstick(system)
-        codes = {"yardstick": lambda tolerance: bare(y0, end, tolerance)[0],  # noqa: B023
-                 "holonome dopri5": lambda tolerance: hn.solve(system, (0, end), q0, v0, method="dopri5", rtol=tolerance, atol=tolerance).y[:, -1],  # noqa: B023
-                 "holonome dop853": lambda tolerance: hn.solve(system, (0, end), q0, v0, method="dop853", rtol=tolerance, atol=tolerance).y[:, -1]}  # noqa: B023
+        codes = {
+            "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],  # noqa: B023
+            "holonome dopri5": lambda tolerance: hn.solve(
+                system, (0, end), q0, v0, method="dopri5", rtol=tolerance, atol=tolerance  # noqa: B023
+            ).y[:, -1],
+            "holonome dop853": lambda tolerance: hn.solve(
+                system, (0, end), q0, v0, method="dop853", rtol=tolerance, atol=tolerance  # noqa: B023
+            ).y[:, -1],
+        }
         curves = _work_precision(codes, reference)
         for error in (1e-4, 1e-6):
             times = {code: _at_error(curve, error) for code, curve in curves.items()}
             _add(rows, name, f"yardstick, error {error:g}", times["yardstick"] * 1e6, "µs")
             for code in ("holonome dopri5", "holonome dop853"):
                 _add(rows, name, f"{code}, error {error:g}", times[code] * 1e6, "µs")
-            _add(rows, name, f"solve / yardstick, error {error:g}", min(times["holonome dopri5"], times["holonome dop853"]) / times["yardstick"], "", 1.6)
+            _add(
+                rows,
+                name,
+                f"solve / yardstick, error {error:g}",
+                min(times["holonome dopri5"], times["holonome dop853"]) / times["yardstick"],
+                "",
+                1.6,
+            )
 
 
-def _work_precision(codes: dict[str, Callable], reference: np.ndarray) -> dict[str, list[tuple[float, float]]]:
+def _work_precision(
+    codes: dict[str, Callable], reference: np.ndarray
+) -> dict[str, list[tuple[float, float]]]:
     """(error, median time) of each code at each tolerance; the codes take turns."""
     curves: dict[str, list[tuple[float, float]]] = {code: [] for code in codes}
     for tolerance in TOLERANCES:
@@ -120,8 +158,17 @@ print(imported - begin, time.perf_counter() - imported)
 def start_up(rows: list[dict]) -> None:
     """Seconds to import, and to the first result of a new and of a known model; each in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        fresh = dict(os.environ, HOLONOME_CACHE=f"{folder}/models", NUMBA_CACHE_DIR=f"{folder}/numba", HOLONOME_QUIET="1")
-        first = _seconds(lambda: subprocess.run([sys.executable, "-c", NEW_MODEL], env=fresh, check=True, capture_output=True))
+        fresh = dict(
+            os.environ,
+            HOLONOME_CACHE=f"{folder}/models",
+            NUMBA_CACHE_DIR=f"{folder}/numba",
+            HOLONOME_QUIET="1",
+        )
+        first = _seconds(
+            lambda: subprocess.run(
+                [sys.executable, "-c", NEW_MODEL], env=fresh, check=True, capture_output=True
+            )
+        )
         _add(rows, "", "first run on a fresh machine", first, "s", 60)
         subprocess.run(["rm", "-rf", f"{folder}/models"], check=True)
         _, new = _timed_process(fresh)
@@ -132,7 +179,9 @@ def start_up(rows: list[dict]) -> None:
 
 
 def _timed_process(environment: dict[str, str]) -> tuple[float, float]:
-    output = subprocess.run([sys.executable, "-c", NEW_MODEL], env=environment, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", NEW_MODEL], env=environment, check=True, capture_output=True, text=True
+    ).stdout
     imported, first = map(float, output.split())
     return imported, first
 
@@ -148,7 +197,12 @@ print(sol.steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 def memory(rows: list[dict]) -> None:
     """Peak memory of a process that stores a million steps."""
-    steps, megabytes = map(float, subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True).stdout.split())
+    steps, megabytes = map(
+        float,
+        subprocess.run(
+            [sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True
+        ).stdout.split(),
+    )
     _add(rows, "slider_crank_unequal", f"memory for {steps:.0f} stored steps", megabytes, "MB", 1000)
 
 
@@ -158,16 +212,37 @@ def large_systems(rows: list[dict]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["HOLONOME_CACHE"] = folder
             mechanism = hn.mechanisms.chain(links=links)
-            build = _seconds(lambda: (kernels(mechanism.system).derivative, kernels(mechanism.system).context(mechanism.system)))  # noqa: B023
+            build = _seconds(
+                lambda: (
+                    kernels(mechanism.system).derivative,  # noqa: B023
+                    kernels(mechanism.system).context(mechanism.system),  # noqa: B023
+                )
+            )
             compiled = kernels(mechanism.system)
-            y, context, out = np.concatenate([mechanism.q0, mechanism.v0]), compiled.context(mechanism.system), np.empty(2 * mechanism.system.n + 1)
+            y, context, out = (
+                np.concatenate([mechanism.q0, mechanism.v0]),
+                compiled.context(mechanism.system),
+                np.empty(2 * mechanism.system.n + 1),
+            )
             repeat = max(3, 20_000 // links)
-            took = min(_seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, repeat)) for _ in range(5)) / repeat  # noqa: B023
+            took = (
+                min(
+                    _seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, repeat))  # noqa: B023
+                    for _ in range(5)
+                )
+                / repeat
+            )
             _add(rows, f"chain of {links}", "instructions of the accelerations", compiled.instructions[0], "")
             _add(rows, f"chain of {links}", "deriving and compiling them", build, "s")
             _add(rows, f"chain of {links}", "accelerations", took * 1e6, "µs")
             if not compiled.sparse:
-                _add(rows, f"chain of {links}", "the same by CasADi's virtual machine", _virtual_machine(compiled, y) * 1e6, "µs")
+                _add(
+                    rows,
+                    f"chain of {links}",
+                    "the same by CasADi's virtual machine",
+                    _virtual_machine(compiled, y) * 1e6,
+                    "µs",
+                )
             del os.environ["HOLONOME_CACHE"]
 
 
@@ -175,9 +250,18 @@ def _virtual_machine(compiled, y: np.ndarray) -> float:
     """Seconds for the accelerations as CasADi itself evaluates them."""
     model = compiled.system.model
     _, z, out, margin = compiled._emitted.derivative(model)
-    function = ca.Function("f", [model.t, ca.vertcat(model.q, model.v), z, model.p], [out, margin], {"cse": True})
+    function = ca.Function(
+        "f", [model.t, ca.vertcat(model.q, model.v), z, model.p], [out, margin], {"cse": True}
+    )
     buffer, evaluate = function.buffer()
-    arrays = [np.zeros(1), y, np.zeros(1), compiled.system.parameters.flat.copy(), np.empty(out.numel()), np.empty(1)]
+    arrays = [
+        np.zeros(1),
+        y,
+        np.zeros(1),
+        compiled.system.parameters.flat.copy(),
+        np.empty(out.numel()),
+        np.empty(1),
+    ]
     for i, array in enumerate(arrays[:4]):
         buffer.set_arg(i, memoryview(array))
     for i, array in enumerate(arrays[4:]):
@@ -186,13 +270,25 @@ def _virtual_machine(compiled, y: np.ndarray) -> float:
     return min(_seconds(lambda: [evaluate() for _ in range(10)]) for _ in range(5)) / 10
 
 
-def _add(rows: list[dict], mechanism: str, what: str, value: float, unit: str, limit: float | None = None) -> None:
-    rows.append({"mechanism": mechanism, "quantity": what, "value": f"{value:.4g}", "unit": unit, "limit": "" if limit is None else f"{limit:g}",
-                 "met": "" if limit is None else ("yes" if value <= limit else "NO")})
+def _add(
+    rows: list[dict], mechanism: str, what: str, value: float, unit: str, limit: float | None = None
+) -> None:
+    rows.append(
+        {
+            "mechanism": mechanism,
+            "quantity": what,
+            "value": f"{value:.4g}",
+            "unit": unit,
+            "limit": "" if limit is None else f"{limit:g}",
+            "met": "" if limit is None else ("yes" if value <= limit else "NO"),
+        }
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "foundation.csv")
     target = parser.parse_args().out
     rows: list[dict] = []
@@ -200,8 +296,21 @@ def main() -> None:
     for part in (solves, start_up, memory, large_systems):
         with console.status(f"{part.__name__} …"):
             part(rows)
-    here = {"date": date.today(), "machine": f"{platform.machine()}, {os.cpu_count()} cores", "python": platform.python_version(), "holonome": hn.__version__}
-    table = Table("mechanism", "quantity", "value", "unit", "limit", "met", title=", ".join(f"{key} {value}" for key, value in here.items()))
+    here = {
+        "date": date.today(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "holonome": hn.__version__,
+    }
+    table = Table(
+        "mechanism",
+        "quantity",
+        "value",
+        "unit",
+        "limit",
+        "met",
+        title=", ".join(f"{key} {value}" for key, value in here.items()),
+    )
     for row in rows:
         table.add_row(*row.values())
     Console().print(table)

@@ -4,7 +4,8 @@
     python benchmarks/peers.py run        measure, into benchmarks/results/peers.csv
     python benchmarks/peers.py report     tables and pictures from there: docs/benchmarks.md and docs/images/
 
-Measure on an idle machine. `run --quick` tries everything once, in a few minutes, and its numbers mean nothing.
+Measure on an idle machine. `run --quick` tries everything once, in a few minutes, and its numbers mean
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ console = Console()
 
 
 @app.command()
-def setup(sundials: Annotated[Path | None, typer.Option(help="Archive with the sources of SUNDIALS, to build it with -O3 as well, or the folder of such a build.")] = None) -> None:
+def setup(
+    sundials: Annotated[
+        Path | None,
+        typer.Option(
+            help="Archive with the sources of SUNDIALS, to build it with -O3 as well, or the folder of such "
+            "a build."
+        ),
+    ] = None,
+) -> None:
     """Install the peers, each by itself, so that one that fails does not stop the others."""
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
@@ -37,11 +46,23 @@ def setup(sundials: Annotated[Path | None, typer.Option(help="Archive with the s
     table = Table("peer", "", "message")
     for name in (HERE / "requirements-peers.txt").read_text().split():
         with console.status(f"{name} …"):
-            run = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", name], capture_output=True, text=True)
+            run = subprocess.run(
+                [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", name],
+                capture_output=True,
+                text=True,
+            )
         complaints = [line for line in run.stderr.splitlines() if line.startswith("ERROR")]
-        table.add_row(name, "[green]ready" if run.returncode == 0 else "[red]missing", complaints[-1] if run.returncode and complaints else "")
+        table.add_row(
+            name,
+            "[green]ready" if run.returncode == 0 else "[red]missing",
+            complaints[-1] if run.returncode and complaints else "",
+        )
     header = Path("/usr/include/sundials/sundials_config.h").exists()
-    table.add_row("SUNDIALS in C", "[green]ready" if header else "[red]missing", "" if header else "install the package libsundials-dev and gcc")
+    table.add_row(
+        "SUNDIALS in C",
+        "[green]ready" if header else "[red]missing",
+        "" if header else "install the package libsundials-dev and gcc",
+    )
     target = ENVIRONMENT / "sundials"
     if sundials is not None and sundials.is_dir():
         target.unlink(missing_ok=True)
@@ -49,27 +70,44 @@ def setup(sundials: Annotated[Path | None, typer.Option(help="Archive with the s
     elif sundials is not None:
         with console.status("SUNDIALS with -O3 …"):
             shutil.rmtree(target, ignore_errors=True)
-            subprocess.run(["sh", str(HERE / "sundials" / "build.sh"), str(sundials)], env=dict(os.environ, SUNDIALS_DIR=str(target)), check=True, capture_output=True)
-    table.add_row("SUNDIALS with -O3", "[green]ready" if target.exists() else "not built", "" if target.exists() else "setup --sundials ARCHIVE")
+            subprocess.run(
+                ["sh", str(HERE / "sundials" / "build.sh"), str(sundials)],
+                env=dict(os.environ, SUNDIALS_DIR=str(target)),
+                check=True,
+                capture_output=True,
+            )
+    table.add_row(
+        "SUNDIALS with -O3",
+        "[green]ready" if target.exists() else "not built",
+        "" if target.exists() else "setup --sundials ARCHIVE",
+    )
     console.print(table)
 
 
 @app.command()
-def run(problem: Annotated[list[str] | None, typer.Option(help="Only these problems.")] = None,
-        peer: Annotated[list[str] | None, typer.Option(help="Only these peers.")] = None,
-        quick: Annotated[bool, typer.Option(help="Everything once, to see that it works.")] = False,
-        first: Annotated[bool, typer.Option(help="Also the times to the first result.")] = True,
-        out: Annotated[Path, typer.Option(help="Where the results go.")] = RESULTS) -> None:
+def run(
+    problem: Annotated[list[str] | None, typer.Option(help="Only these problems.")] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="Only these peers.")] = None,
+    quick: Annotated[bool, typer.Option(help="Everything once, to see that it works.")] = False,
+    first: Annotated[bool, typer.Option(help="Also the times to the first result.")] = True,
+    out: Annotated[Path, typer.Option(help="Where the results go.")] = RESULTS,
+) -> None:
     """Measure holonome and its peers in turns."""
     from harness import measure, problems
 
     shutil.rmtree(ENVIRONMENT / "problems", ignore_errors=True)
-    peers = peer or [name for name in measure.PEERS if name != "sundials -O3" or (ENVIRONMENT / "sundials").exists()]
+    peers = peer or [
+        name for name in measure.PEERS if name != "sundials -O3" or (ENVIRONMENT / "sundials").exists()
+    ]
     unknown = [name for name in [*(problem or []), *peers] if name not in [*problems.NAMES, *measure.PEERS]]
     if unknown:
-        raise typer.BadParameter(f"{', '.join(unknown)} is not known; problems: {', '.join(problems.NAMES)}; peers: {', '.join(measure.PEERS)}")
+        raise typer.BadParameter(
+            f"{', '.join(unknown)} is not known; problems: {', '.join(problems.NAMES)}; peers: "
+            f"{', '.join(measure.PEERS)}"
+        )
     limits = measure.QUICK if quick else measure.Limits()
     with console.status("start …") as status:
+
         def rows():
             yield from measure.measure(problem or problems.NAMES, peers, limits, status.update)
             if first:
@@ -80,7 +118,10 @@ def run(problem: Annotated[list[str] | None, typer.Option(help="Only these probl
 
 
 @app.command()
-def report(results: Annotated[Path, typer.Option(help="What to draw.")] = RESULTS, page: Annotated[Path, typer.Option(help="Where the page goes.")] = PAGE) -> None:
+def report(
+    results: Annotated[Path, typer.Option(help="What to draw.")] = RESULTS,
+    page: Annotated[Path, typer.Option(help="Where the page goes.")] = PAGE,
+) -> None:
     """Draw the tables and pictures anew."""
     from harness.report import write
 

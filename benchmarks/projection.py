@@ -2,7 +2,8 @@
 
     python benchmarks/projection.py [--out benchmarks/results/projection.csv]
 
-Medians of runs that take turns; the ratio of each run pair is taken, so that the load of the machine falls out.
+Medians of runs that take turns; the ratio of each run pair is taken, so that the load of the machine falls
+out.
 """
 
 from __future__ import annotations
@@ -19,12 +20,18 @@ import numpy as np
 import holonome as hn
 
 STEPS, REPEATS = 2000, 41
-FORMULATIONS = {"index 1": hn.Index1(), "projected": hn.CoordinateProjection(), "projected, euclidean": hn.CoordinateProjection(metric="euclidean"),
-                "projected, relaxed": hn.CoordinateProjection(relaxed=True)}
+FORMULATIONS = {
+    "index 1": hn.Index1(),
+    "projected": hn.CoordinateProjection(),
+    "projected, euclidean": hn.CoordinateProjection(metric="euclidean"),
+    "projected, relaxed": hn.CoordinateProjection(relaxed=True),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "projection.csv")
     arguments = parser.parse_args()
     rows = []
@@ -34,15 +41,36 @@ def main() -> None:
         for _ in range(REPEATS + 1):
             for label, formulation in FORMULATIONS.items():
                 begin = time.perf_counter()
-                hn.solve(mechanism.system, (0, end), mechanism.q0, mechanism.v0, method=hn.Method(formulation, hn.BDF(step=end / STEPS)), rtol=1e-6, atol=1e-6, t_eval=[0.0])
+                hn.solve(
+                    mechanism.system,
+                    (0, end),
+                    mechanism.q0,
+                    mechanism.v0,
+                    method=hn.Method(formulation, hn.BDF(step=end / STEPS)),
+                    rtol=1e-6,
+                    atol=1e-6,
+                    t_eval=[0.0],
+                )
                 seconds[label].append(time.perf_counter() - begin)
         plain = np.array(seconds["index 1"][1:])
         for label in FORMULATIONS:
             own = np.array(seconds[label][1:])
             share = float(np.median(1 - plain / own))
-            rows.append({"mechanism": name, "formulation": label, "ns_per_step": round(float(np.median(own)) / STEPS * 1e9), "share_of_projection": round(share, 3),
-                         "date": date.today().isoformat(), "machine": platform.machine(), "holonome": hn.__version__})
-            print(f"{name:22s} {label:22s} {rows[-1]['ns_per_step']:6d} ns a step, projection {share:6.1%} of it")
+            rows.append(
+                {
+                    "mechanism": name,
+                    "formulation": label,
+                    "ns_per_step": round(float(np.median(own)) / STEPS * 1e9),
+                    "share_of_projection": round(share, 3),
+                    "date": date.today().isoformat(),
+                    "machine": platform.machine(),
+                    "holonome": hn.__version__,
+                }
+            )
+            print(
+                f"{name:22s} {label:22s} {rows[-1]['ns_per_step']:6d} ns a step, projection {share:6.1%} of "
+                "it"
+            )
     with arguments.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

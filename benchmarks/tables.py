@@ -1,4 +1,5 @@
-"""Puts measured numbers into the pages: every table between marks `<!-- table: name -->` and `<!-- end of table -->` is written from the results.
+"""Puts measured numbers into the pages: every table between marks `<!-- table: name -->` and `<!-- end of
+table -->` is written from the results.
 
     python benchmarks/tables.py [--check]
 
@@ -15,7 +16,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "which_method.md", ROOT / "docs" / "papers" / "smooth_motion.md", ROOT / "benchmarks" / "findings.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "which_method.md",
+    ROOT / "docs" / "papers" / "smooth_motion.md",
+    ROOT / "benchmarks" / "findings.md",
+)
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(\n<!-- end of table -->)", re.DOTALL)
 
 
@@ -38,65 +44,132 @@ def foundation() -> str:
 
     rows = [row("accelerations, one evaluation", "accelerations", " ns")]
     for error in ("0.0001", "1e-06"):
-        rows += [row(f"`solve` as a whole (10 s; Andrews 0.03 s) at error {float(error):.0e}", f"holonome dop853, error {error}", " µs"),
-                 row(f"its ratio to a loop compiled for this one model, at error {float(error):.0e}", f"solve / yardstick, error {error}", "", 2)]
+        rows += [
+            row(
+                f"`solve` as a whole (10 s; Andrews 0.03 s) at error {float(error):.0e}",
+                f"holonome dop853, error {error}",
+                " µs",
+            ),
+            row(
+                f"its ratio to a loop compiled for this one model, at error {float(error):.0e}",
+                f"solve / yardstick, error {error}",
+                "",
+                2,
+            ),
+        ]
     return table(["", "pendulum", "slider-crank (6 coordinates, 5 constraints)", "Andrews (7, 6)"], rows)
 
 
 def methods() -> str:
     """Cost of an error of 1e-4, by method and problem."""
-    problems = {"pendulum": "pendulum", "slider_crank_unequal": "slider-crank", "four_bar": "four-bar", "andrews": "Andrews", "slider_crank": "singular positions",
-                "rod in a stiff bushing": "stiff bushing"}
-    found = {(row["method"], row["problem"]): row for row in read("methods.csv") if float(row["target"]) == 1e-4}
+    problems = {
+        "pendulum": "pendulum",
+        "slider_crank_unequal": "slider-crank",
+        "four_bar": "four-bar",
+        "andrews": "Andrews",
+        "slider_crank": "singular positions",
+        "rod in a stiff bushing": "stiff bushing",
+    }
+    found = {
+        (row["method"], row["problem"]): row for row in read("methods.csv") if float(row["target"]) == 1e-4
+    }
     names = dict.fromkeys(method for method, _ in found)
 
     def cell(row: dict[str, str] | None) -> str:
         return "–" if row is None else f"{int(row['evaluations'])}, {_time(float(row['microseconds']))}"
 
-    rows = [[name, *(cell(found.get((name, problem))) for problem in problems), found[name, "four_bar"]["largest_g"] if (name, "four_bar") in found else "–"] for name in names]
+    rows = [
+        [
+            name,
+            *(cell(found.get((name, problem))) for problem in problems),
+            found[name, "four_bar"]["largest_g"] if (name, "four_bar") in found else "–",
+        ]
+        for name in names
+    ]
     return table(["method", *problems.values(), "largest g, four-bar"], rows)
 
 
 def _time(microseconds: float) -> str:
-    value, unit = (f"{microseconds:.0f}", "µs") if microseconds < 1000 else (f"{microseconds / 1000:.1f}", "ms") if microseconds < 1e5 else (f"{microseconds / 1e6:.1f}", "s")
+    value, unit = (
+        (f"{microseconds:.0f}", "µs")
+        if microseconds < 1000
+        else (f"{microseconds / 1000:.1f}", "ms")
+        if microseconds < 1e5
+        else (f"{microseconds / 1e6:.1f}", "s")
+    )
     return f"{value}\N{NO-BREAK SPACE}{unit}"
 
 
 def smooth() -> str:
     """Steps on the slow motion of a rod in a bushing, with the error of q, by stiffness."""
-    runs = [row for row in read("smooth_motion.csv") if row["problem"] == "bushing" and float(row["tolerance"]) == 1e-4]
+    runs = [
+        row
+        for row in read("smooth_motion.csv")
+        if row["problem"] == "bushing" and float(row["tolerance"]) == 1e-4
+    ]
     eps = ("0.01", "0.0001", "1e-06", "1e-08")
     found = {(row["method"], row["eps"]): row for row in runs}
     rigid = next(row for row in runs if row["method"] == "rigid limit")
 
     def cell(row: dict[str, str]) -> str:
-        return "wrong" if float(row["error"]) > 1 else "stopped" if row["finished"] != "True" else f"{row['steps']} ({float(row['error']):.0e})"
+        return (
+            "wrong"
+            if float(row["error"]) > 1
+            else "stopped"
+            if row["finished"] != "True"
+            else f"{row['steps']} ({float(row['error']):.0e})"
+        )
 
     labels = {"GGL": "GGL, order 2", "compliant": '`motion="smooth"`'}
-    rows = [[label, *(cell(found[name, e]) for e in eps), cell(rigid) if name == "compliant" else ""] for name, label in labels.items()]
+    rows = [
+        [label, *(cell(found[name, e]) for e in eps), cell(rigid) if name == "compliant" else ""]
+        for name, label in labels.items()
+    ]
     return table(["", *(f"ε = {float(e):.0e}" for e in eps), "rigid joint"], rows)
 
 
 def study() -> str:
     """Steps and errors on the smooth motion of stiff systems, by method and stiffness."""
     eps = ("0.01", "0.0001", "1e-06", "1e-08", "1e-10")
-    chosen = {("driven", 1e-3): ("GGL", "GGL*", "CS", "CM", "compliant"), ("driven", 1e-6): ("GGL", "CM", "compliant"), ("bushing", 1e-4): ("GGL", "compliant"),
-              ("bushing", 1e-6): ("GGL", "compliant", "compliant, order 5"), ("turning_bushing", 1e-4): ("GGL", "GGL*", "compliant"), ("spring", 1e-3): ("GGL", "CM", "compliant"),
-              ("anisotropic", 1e-3): ("GGL", "CM", "compliant")}
-    found = {(row["problem"], float(row["tolerance"]), row["method"], row["eps"]): row for row in read("smooth_motion.csv")}
+    chosen = {
+        ("driven", 1e-3): ("GGL", "GGL*", "CS", "CM", "compliant"),
+        ("driven", 1e-6): ("GGL", "CM", "compliant"),
+        ("bushing", 1e-4): ("GGL", "compliant"),
+        ("bushing", 1e-6): ("GGL", "compliant", "compliant, order 5"),
+        ("turning_bushing", 1e-4): ("GGL", "GGL*", "compliant"),
+        ("spring", 1e-3): ("GGL", "CM", "compliant"),
+        ("anisotropic", 1e-3): ("GGL", "CM", "compliant"),
+    }
+    found = {
+        (row["problem"], float(row["tolerance"]), row["method"], row["eps"]): row
+        for row in read("smooth_motion.csv")
+    }
     rigid = {key[:2]: row for key, row in found.items() if key[2] == "rigid limit"}
 
     def cell(row: dict[str, str] | None) -> str:
         if row is None:
             return ""
-        return "*" if row["finished"] != "True" else "wrong" if float(row["error"]) > 1 else f"{row['steps']} ({float(row['error']):.0e})"
+        return (
+            "*"
+            if row["finished"] != "True"
+            else "wrong"
+            if float(row["error"]) > 1
+            else f"{row['steps']} ({float(row['error']):.0e})"
+        )
 
     rows = []
     for (problem, tolerance), methods in chosen.items():
         for method in methods:
             first = method == methods[0]
-            rows.append([problem.replace("_", " ") if first else "", f"{tolerance:.0e}" if first else "", method, *(cell(found.get((problem, tolerance, method, e))) for e in eps),
-                         cell(rigid.get((problem, tolerance))) if first else ""])
+            rows.append(
+                [
+                    problem.replace("_", " ") if first else "",
+                    f"{tolerance:.0e}" if first else "",
+                    method,
+                    *(cell(found.get((problem, tolerance, method, e))) for e in eps),
+                    cell(rigid.get((problem, tolerance))) if first else "",
+                ]
+            )
     return table(["", "TOL", "method", *(f"ε = {float(e):.0e}" for e in eps), "rigid limit"], rows)
 
 
@@ -106,17 +179,44 @@ def split() -> str:
     rows = []
     for row in read("time_split.csv"):
         call, loop = float(row["call_us"]), float(row["loop_us"])
-        rows.append([labels[row["mechanism"]], f"{float(row['tolerance']):.0e}", row["steps"], row["evaluations"],
-                     *(f"{value:.0f}" for value in (call, loop, float(row["evaluations_us"]), call - loop))])
-    return table(["", "tolerance", "steps", "evaluations", "whole call", "compiled loop", "evaluations alone", "Python"], rows)
+        rows.append(
+            [
+                labels[row["mechanism"]],
+                f"{float(row['tolerance']):.0e}",
+                row["steps"],
+                row["evaluations"],
+                *(f"{value:.0f}" for value in (call, loop, float(row["evaluations_us"]), call - loop)),
+            ]
+        )
+    return table(
+        [
+            "",
+            "tolerance",
+            "steps",
+            "evaluations",
+            "whole call",
+            "compiled loop",
+            "evaluations alone",
+            "Python",
+        ],
+        rows,
+    )
 
 
-TABLES: dict[str, Callable[[], str]] = {"foundation": foundation, "methods": methods, "smooth": smooth, "split": split, "study": study}
+TABLES: dict[str, Callable[[], str]] = {
+    "foundation": foundation,
+    "methods": methods,
+    "smooth": smooth,
+    "split": split,
+    "study": study,
+}
 
 
 def written(page: Path) -> str:
     """The page with its tables as they should be."""
-    return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], page.read_text(encoding="utf-8"))
+    return MARKED.sub(
+        lambda match: match[1] + TABLES[match[2]]() + match[3], page.read_text(encoding="utf-8")
+    )
 
 
 def main() -> None:

@@ -1,8 +1,10 @@
-"""Where the time of one call of hn.solve() goes: the compiled loop, its evaluations of the accelerations alone, and Python around it.
+"""Where the time of one call of hn.solve() goes: the compiled loop, its evaluations of the accelerations
+alone, and Python around it.
 
     python benchmarks/time_split.py [--out benchmarks/results/time_split.csv]
 
-Best of 1500 calls each, in microseconds, with "auto" and rtol = atol, on pendulum, slider-crank (10 s) and Andrews' mechanism (0.03 s). Run it on an idle machine.
+Best of 1500 calls each, in microseconds, with "auto" and rtol = atol, on pendulum, slider-crank (10 s) and
+Andrews' mechanism (0.03 s). Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 import holonome as hn
 from adapters.holonome import bare_evaluation
-from holonome.stepping import Explicit
+from holonome.solving.stepping import Explicit
 
 MECHANISMS, TOLERANCES, REPEATS = ("pendulum", "slider_crank_unequal", "andrews"), (1e-4, 3e-6, 1e-6), 1500
 
@@ -46,7 +48,9 @@ def measure(name: str, tolerance: float) -> dict:
     mechanism, loop = hn.mechanisms.get(name), Loop()
 
     def solve() -> hn.Solution:
-        return hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, rtol=tolerance, atol=tolerance)
+        return hn.solve(
+            mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, rtol=tolerance, atol=tolerance
+        )
 
     def whole() -> float:
         begin = time.perf_counter()
@@ -61,14 +65,28 @@ def measure(name: str, tolerance: float) -> dict:
     sol, call = solve(), best(whole)
     with patch.object(Explicit, "advance", staticmethod(loop)):
         compiled = best(inside)
-    evaluation = min(bare_evaluation(mechanism.system, np.concatenate([mechanism.q0, mechanism.v0])) for _ in range(5))
-    return {"mechanism": name, "tolerance": tolerance, "steps": sol.steps, "evaluations": sol.nfev, "call_us": f"{call:.1f}", "loop_us": f"{compiled:.1f}",
-            "evaluations_us": f"{1e6 * evaluation * sol.nfev:.1f}", "evaluation_ns": f"{1e9 * evaluation:.1f}", "date": date.today().isoformat(), "machine": platform.machine(),
-            "holonome": hn.__version__}
+    evaluation = min(
+        bare_evaluation(mechanism.system, np.concatenate([mechanism.q0, mechanism.v0])) for _ in range(5)
+    )
+    return {
+        "mechanism": name,
+        "tolerance": tolerance,
+        "steps": sol.steps,
+        "evaluations": sol.nfev,
+        "call_us": f"{call:.1f}",
+        "loop_us": f"{compiled:.1f}",
+        "evaluations_us": f"{1e6 * evaluation * sol.nfev:.1f}",
+        "evaluation_ns": f"{1e9 * evaluation:.1f}",
+        "date": date.today().isoformat(),
+        "machine": platform.machine(),
+        "holonome": hn.__version__,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "time_split.csv")
     arguments = parser.parse_args()
     found = []

@@ -1,7 +1,9 @@
-"""How fast Dormand–Prince with projection can be: one loop that Numba compiles for one model, with every size a constant.  A yardstick, not a solver.
+"""How fast Dormand–Prince with projection can be: one loop that Numba compiles for one model, with every size
+a constant.  A yardstick, not a solver.
 
-The model's acceleration and the corrections onto the manifold are written out as Python from CasADi's instructions and inlined into the loop by Numba, parameters as numbers.
-The library compiles its loop once for all models; the benchmark shows what that generality costs.
+The model's acceleration and the corrections onto the manifold are written out as Python from CasADi's
+instructions and inlined into the loop by Numba, parameters as numbers. The library compiles its loop once for
+all models; the benchmark shows what that generality costs.
 """
 
 from __future__ import annotations
@@ -15,9 +17,22 @@ from numba import float64, njit, void
 from holonome.integrators.runge_kutta import TABLEAUS
 
 _VECTOR = float64[::1]
-_NAMES = {value: name for name, value in vars(ca).items() if name.startswith("OP_") and isinstance(value, int)}
-_TEXT = {"OP_ADD": "{0} + {1}", "OP_SUB": "{0} - {1}", "OP_MUL": "{0} * {1}", "OP_DIV": "{0} / {1}", "OP_NEG": "-{0}", "OP_SQ": "{0} * {0}", "OP_TWICE": "2.0 * {0}",
-         "OP_INV": "1.0 / {0}", "OP_SIN": "math.sin({0})", "OP_COS": "math.cos({0})", "OP_SQRT": "math.sqrt({0})"}
+_NAMES = {
+    value: name for name, value in vars(ca).items() if name.startswith("OP_") and isinstance(value, int)
+}
+_TEXT = {
+    "OP_ADD": "{0} + {1}",
+    "OP_SUB": "{0} - {1}",
+    "OP_MUL": "{0} * {1}",
+    "OP_DIV": "{0} / {1}",
+    "OP_NEG": "-{0}",
+    "OP_SQ": "{0} * {0}",
+    "OP_TWICE": "2.0 * {0}",
+    "OP_INV": "1.0 / {0}",
+    "OP_SIN": "math.sin({0})",
+    "OP_COS": "math.cos({0})",
+    "OP_SQRT": "math.sqrt({0})",
+}
 
 
 def _inlined(y: ca.SX, *outputs: ca.SX):
@@ -25,7 +40,11 @@ def _inlined(y: ca.SX, *outputs: ca.SX):
     function = ca.Function("kernel", [y], [ca.densify(output) for output in outputs], {"cse": True})
     lines = []
     for k in range(function.n_instructions()):
-        name, to, of = _NAMES[function.instruction_id(k)], function.instruction_output(k), function.instruction_input(k)
+        name, to, of = (
+            _NAMES[function.instruction_id(k)],
+            function.instruction_output(k),
+            function.instruction_input(k),
+        )
         match name:
             case "OP_INPUT":
                 lines.append(f"w{to[0]} = y[{of[1]}]")
@@ -43,7 +62,10 @@ def _inlined(y: ca.SX, *outputs: ca.SX):
 
 def _kernels(system):
     model = system.model
-    fixed = [ca.substitute(e, model.p, ca.DM(system.parameters.flat)) if system.parameters.size else e for e in (model.M, model.f, model.g)]
+    fixed = [
+        ca.substitute(e, model.p, ca.DM(system.parameters.flat)) if system.parameters.size else e
+        for e in (model.M, model.f, model.g)
+    ]
     M, f, g = ca.sparsify(ca.simplify(fixed[0])), fixed[1], fixed[2]
     q, v = model.q, model.v
     G = ca.jacobian(g, q)
@@ -53,7 +75,11 @@ def _kernels(system):
     schur = ca.ldl((S + S.T) / 2)
     acceleration = Mif - MiGt @ ca.ldl_solve(G @ Mif + ca.jtimes(G @ v, q, v), *schur)
     y = ca.vertcat(q, v)
-    return _inlined(y, ca.vertcat(v, acceleration)), _inlined(y, -MiGt @ ca.ldl_solve(g, *schur), g), _inlined(y, -MiGt @ ca.ldl_solve(G @ v, *schur))
+    return (
+        _inlined(y, ca.vertcat(v, acceleration)),
+        _inlined(y, -MiGt @ ca.ldl_solve(g, *schur), g),
+        _inlined(y, -MiGt @ ca.ldl_solve(G @ v, *schur)),
+    )
 
 
 def yardstick(system):
@@ -66,7 +92,14 @@ def yardstick(system):
 
     @njit
     def run(y0, end, tolerance):
-        y, z, k, dq, dv, g = y0.copy(), np.empty(size), np.empty((7, size)), np.empty(n), np.empty(n), np.empty(m)
+        y, z, k, dq, dv, g = (
+            y0.copy(),
+            np.empty(size),
+            np.empty((7, size)),
+            np.empty(n),
+            np.empty(n),
+            np.empty(m),
+        )
         t, h, before, steps, rejected = 0.0, end * 1e-4, 1e-4, 0, 0
         rate(y, k[0])
         while t < end * (1 - 1e-14):

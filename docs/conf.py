@@ -12,12 +12,20 @@ sys.path.insert(0, str(DOCS / "_ext"))
 os.environ["HOLONOME_QUIET"] = "1"
 os.environ.setdefault("MPLBACKEND", "agg")
 
-import holonome  # noqa: E402
+import holonome
 
-project, author, copyright = "holonome", "the authors of holonome", "the authors of holonome"  # noqa: A001
+project, author, copyright = "holonome", "the authors of holonome", "the authors of holonome"
 version = release = holonome.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinx_gallery.gen_gallery", "mathml", "made_at_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "made_at_build",
+]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
@@ -59,13 +67,20 @@ html_show_sourcelink = False
 html_show_copyright = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-suppress_warnings = ["config.cache", "ref.python"]  # a `drift` in one class is not a reference to that of another
+suppress_warnings = [
+    "config.cache",
+    "ref.python",
+]  # a `drift` in one class is not a reference to that of another
 
 
 def escape_bars(app, what, name, obj, options, lines):
     """``|g|`` in a docstring is an absolute value, not a substitution."""
-    lines[:] = ["``".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(line.split("``"))) if not line.lstrip().startswith((">>>", "...")) else line
-                for line in lines]
+    lines[:] = [
+        "``".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(line.split("``")))
+        if not line.lstrip().startswith((">>>", "..."))
+        else line
+        for line in lines
+    ]
 
 
 def setup(app):

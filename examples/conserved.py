@@ -9,7 +9,8 @@ A planet on an ellipse for a hundred revolutions, and the populations of Lotka a
 
 Projection keeps them at their initial values; what is not conserved by the equations is refused.
 
-Printed: by how much they vary over the run, and where the planet is after the hundred revolutions, which began at (0.5, 0).
+Printed: by how much they vary over the run, and where the planet is after the hundred revolutions, which
+began at (0.5, 0).
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +18,18 @@ import numpy as np
 
 import holonome as hn
 
-orbit = hn.System(np.eye(2), lambda q: -q / np.sqrt(q @ q) ** 3, names=["x", "y"],
-                  invariant=lambda q, v: np.array([v @ v / 2 - 1 / np.sqrt(q @ q), q[0] * v[1] - q[1] * v[0]]))
+orbit = hn.System(
+    np.eye(2),
+    lambda q: -q / np.sqrt(q @ q) ** 3,
+    names=["x", "y"],
+    invariant=lambda q, v: np.array([v @ v / 2 - 1 / np.sqrt(q @ q), q[0] * v[1] - q[1] * v[0]]),
+)
 year = hn.solve(orbit, (0, 2 * np.pi * 100), [0.5, 0], [0, np.sqrt(3)])
-prey = hn.ODE(lambda x: np.array([x[0] * (1 - x[1]), x[1] * (x[0] - 1)]), invariant=lambda x: x[0] - np.log(x[0]) + x[1] - np.log(x[1]), names=["prey", "predator"])
+prey = hn.ODE(
+    lambda x: np.array([x[0] * (1 - x[1]), x[1] * (x[0] - 1)]),
+    invariant=lambda x: x[0] - np.log(x[0]) + x[1] - np.log(x[1]),
+    names=["prey", "predator"],
+)
 cycle = hn.solve(prey, (0, 100), [0.5, 0.7])
 print(np.ptp(year.invariant, axis=1), np.ptp(cycle.invariant))  # at rounding level
 

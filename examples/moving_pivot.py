@@ -16,13 +16,21 @@ import numpy as np
 
 import holonome as hn
 
-shaken = hn.System(np.eye(2), [0.0, -9.81], lambda t, q, p: (q[0] - p.a * np.sin(p.omega * t)) ** 2 + q[1] ** 2 - 1,
-                   parameters={"a": 0.2, "omega": 5.0}, names=["x", "y"])
+shaken = hn.System(
+    np.eye(2),
+    [0.0, -9.81],
+    lambda t, q, p: (q[0] - p.a * np.sin(p.omega * t)) ** 2 + q[1] ** 2 - 1,
+    parameters={"a": 0.2, "omega": 5.0},
+    names=["x", "y"],
+)
 start = hn.consistent(shaken, [0.6, -0.8], repair=True)  # the velocity that the moving pivot asks for
 sol = hn.solve(shaken, (0, 10), start.q, start.v)
 
 print(sol)
-print(f"largest angle: {np.degrees(np.max(np.abs(np.arcsin(sol.q[0] - 0.2 * np.sin(5.0 * sol.t))))):.1f} degrees")
+print(
+    f"largest angle: {np.degrees(np.max(np.abs(np.arcsin(sol.q[0] - 0.2 * np.sin(5.0 * sol.t))))):.1f} "
+    "degrees"
+)
 
 fig, axes = plt.subplots(layout="constrained")
 t = np.linspace(0, 10, 1000)

@@ -17,7 +17,12 @@ import numpy as np
 import holonome as hn
 
 times = np.linspace(0, 1, 11)
-cart = hn.System(mass=2.0, force=lambda t, p: np.array([np.interp(t, times, p.push)]), parameters={"push": np.sin(np.pi * times)}, names=["x"])
+cart = hn.System(
+    mass=2.0,
+    force=lambda t, p: np.array([np.interp(t, times, p.push)]),
+    parameters={"push": np.sin(np.pi * times)},
+    names=["x"],
+)
 gentle = hn.solve(cart, (0, 1), [0])
 sudden = hn.solve(cart, (0, 1), [0], parameters={"push": np.where(times < 0.45, 1.0, 0.0)})
 
@@ -28,7 +33,7 @@ for run in (gentle, sudden):
 
 fig, axes = plt.subplots(layout="constrained")
 for run, what in ((gentle, "gentle"), (sudden, "sudden")):
-    line, = axes.plot(run.t, run.v[0], label=f"velocity, {what}")
+    (line,) = axes.plot(run.t, run.v[0], label=f"velocity, {what}")
     axes.plot(times, run.system.parameters["push"], "--", color=line.get_color(), label=f"force, {what}")
 axes.set(xlabel="time t")
 axes.legend()

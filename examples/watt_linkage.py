@@ -2,17 +2,19 @@
 A closed loop: Watt's linkage
 =============================
 
-Two arms and a coupler guide the middle P of the coupler on a nearly straight line; so James Watt guided the rod of his steam engine. Gravity moves it::
+Two arms and a coupler guide the middle P of the coupler on a nearly straight line; so James Watt guided the
+rod of his steam engine. Gravity moves it::
 
       A ───────── B              M v′ = f − Gᵀλ,   0 = (|B − A|² − a²,  |C − B|² − b²,  |C − D|² − a²)
                   │ P
                   C ───────── D  M = ⅓ | m_a + m_b     m_b/2  | for the x and for the y of the joints B and C:
                                        |   m_b/2    m_a + m_b |
 
-uniform bars whose ends are the coordinates need no angles. Symbols: q = (x_B, y_B, x_C, y_C); arms of length a = 1, coupler of length b = 0.5, mass ϱ per unit of length,
-A = (0, 0), D = (2, −0.5); gravity γ = 9.81.
+uniform bars whose ends are the coordinates need no angles. Symbols: q = (x_B, y_B, x_C, y_C); arms of length
+a = 1, coupler of length b = 0.5, mass ϱ per unit of length, A = (0, 0), D = (2, −0.5); gravity γ = 9.81.
 
-Printed: what the solver did, how far P leaves the vertical line at first, and what the methods cost on this linkage.
+Printed: what the solver did, how far P leaves the vertical line at first, and what the methods cost on this
+linkage.
 """
 
 import matplotlib.pyplot as plt
@@ -36,13 +38,26 @@ def constraint(q, p):
 
 
 def points(q, p):
-    return {"A": (0.0, 0.0), "B": (q[0], q[1]), "C": (q[2], q[3]), "D": (p.D[0], p.D[1]), "P": ((q[0] + q[2]) / 2, (q[1] + q[3]) / 2)}
+    return {
+        "A": (0.0, 0.0),
+        "B": (q[0], q[1]),
+        "C": (q[2], q[3]),
+        "D": (p.D[0], p.D[1]),
+        "P": ((q[0] + q[2]) / 2, (q[1] + q[3]) / 2),
+    }
 
 
-watt = hn.System(mass, force=lambda p: -weight(p) * np.array([0.0, 1.0, 0.0, 1.0]), constraint=constraint, potential=lambda q, p: weight(p) * (q[1] + q[3]),
-                 parameters={"arm": 1.0, "coupler": 0.5, "density": 1.0, "D": np.array([2.0, -0.5])}, names=["xB", "yB", "xC", "yC"],
-                 constraint_names=["arm AB", "coupler BC", "arm CD"], name="Watt's linkage",
-                 drawing=hn.Drawing(points, links=[("A", "B"), ("B", "C"), ("C", "D")], ground=["A", "D"], traces=["P"]))
+watt = hn.System(
+    mass,
+    force=lambda p: -weight(p) * np.array([0.0, 1.0, 0.0, 1.0]),
+    constraint=constraint,
+    potential=lambda q, p: weight(p) * (q[1] + q[3]),
+    parameters={"arm": 1.0, "coupler": 0.5, "density": 1.0, "D": np.array([2.0, -0.5])},
+    names=["xB", "yB", "xC", "yC"],
+    constraint_names=["arm AB", "coupler BC", "arm CD"],
+    name="Watt's linkage",
+    drawing=hn.Drawing(points, links=[("A", "B"), ("B", "C"), ("C", "D")], ground=["A", "D"], traces=["P"]),
+)
 
 start = hn.consistent(watt, [1, 0, 1, -0.5], [0, 3, 0, 3])
 sol = hn.solve(watt, (0, 5), start.q, start.v)
@@ -58,7 +73,8 @@ sol.plot()
 sol.animate("watt_linkage.html")
 
 # %%
-# The same motion by other methods: explicit ones need the fewest evaluations, as nothing is stiff, and those without projection lose the constraints.
+# The same motion by other methods: explicit ones need the fewest evaluations, as nothing is stiff, and those
+# without projection lose the constraints.
 
 table = hn.compare(watt, (0, 5), start.q, start.v, methods=["auto", "dopri5", "bdf", "ggl", "cm", "index1"])
 print(table)

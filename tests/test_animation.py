@@ -1,4 +1,6 @@
-"""Animations without a browser: what the page contains, frames and curves against the run, drawings that are inferred, films, errors."""
+"""Animations without a browser: what the page contains, frames and curves against the run, drawings that are
+inferred, films, errors.
+"""
 
 import base64
 import html
@@ -39,7 +41,13 @@ def frames(run):
     """Times, and every point (times, dimension) by name, as the page has them."""
     times, size = np.linspace(*run["span"], run["frames"]), run["dimension"]
     moving = numbers(run["moving"], "<f4").reshape(run["frames"], -1, size)
-    places = [*moving.transpose(1, 0, 2), *(np.broadcast_to(place, (run["frames"], size)) for place in np.array(run["fixed"]).reshape(-1, size))]
+    places = [
+        *moving.transpose(1, 0, 2),
+        *(
+            np.broadcast_to(place, (run["frames"], size))
+            for place in np.array(run["fixed"]).reshape(-1, size)
+        ),
+    ]
     return times, {name: place + run["origin"] for name, place in zip(run["names"], places, strict=True)}
 
 
@@ -81,7 +89,16 @@ def test_frames_follow_the_exact_solution():
 
 def test_dense_output_is_used():
     mechanism = hn.mechanisms.pendulum()
-    solution = hn.solve(mechanism.system, (0, 10), mechanism.q0, mechanism.v0, rtol=1e-10, atol=1e-12, t_eval=[0, 5, 10], dense_output=True)
+    solution = hn.solve(
+        mechanism.system,
+        (0, 10),
+        mechanism.q0,
+        mechanism.v0,
+        rtol=1e-10,
+        atol=1e-12,
+        t_eval=[0, 5, 10],
+        dense_output=True,
+    )
     times, places = frames(data(solution.animate())["runs"][0])
     np.testing.assert_allclose(places["mass"].T, mechanism.exact(times)[0], rtol=0, atol=1e-6)
 
@@ -101,24 +118,38 @@ def test_hermite_reproduces_polynomials(degree, way):
     polynomials = [np.polynomial.Polynomial(random.normal(size=degree + 1)) for _ in range(3)]
     t, times = way * np.array([0.0, 0.3, 1.0, 1.1]), way * np.linspace(0, 1.1, 50)
     derivatives = [np.array([p.deriv(j)(t) for p in polynomials]) for j in range((degree + 1) // 2)]
-    np.testing.assert_allclose(scene.hermite(t, derivatives, times), [p(times) for p in polynomials], atol=1e-12)
+    np.testing.assert_allclose(
+        scene.hermite(t, derivatives, times), [p(times) for p in polynomials], atol=1e-12
+    )
 
 
 def test_curves_are_those_of_the_run():
     solution = simulated("andrews")
-    curves = {(curve["panel"], curve["name"]): curve for curve in data(solution.animate())["runs"][0]["curves"]}
-    expected = {("energy", "total"): solution.energy, ("drift", "|g|"): np.max(np.abs(solution.g), axis=0), ("drift", "|Gv|"): np.max(np.abs(solution.gv), axis=0),
-                ("drift", "|E − E₀|"): np.abs(solution.energy - solution.energy[0])}
+    curves = {
+        (curve["panel"], curve["name"]): curve for curve in data(solution.animate())["runs"][0]["curves"]
+    }
+    expected = {
+        ("energy", "total"): solution.energy,
+        ("drift", "|g|"): np.max(np.abs(solution.g), axis=0),
+        ("drift", "|Gv|"): np.max(np.abs(solution.gv), axis=0),
+        ("drift", "|E − E₀|"): np.abs(solution.energy - solution.energy[0]),
+    }
     for key, values in expected.items():
         assert np.array_equal(numbers(curves[key]["t"], "<f8"), solution.t)
-        assert np.array_equal(numbers(curves[key]["y"], "<f8"), np.maximum(values, 1e-17) if key[0] == "drift" else values)
-    total = numbers(curves["energy", "kinetic"]["y"], "<f8") + numbers(curves["energy", "potential"]["y"], "<f8")
+        assert np.array_equal(
+            numbers(curves[key]["y"], "<f8"), np.maximum(values, 1e-17) if key[0] == "drift" else values
+        )
+    total = numbers(curves["energy", "kinetic"]["y"], "<f8") + numbers(
+        curves["energy", "potential"]["y"], "<f8"
+    )
     np.testing.assert_allclose(total, solution.energy, rtol=1e-12)
 
 
 def test_kinetic_energy_without_a_potential():
     solution = hn.solve(hn.System(np.diag([2.0, 3.0]), [0.0, -1.0], names=["x", "y"]), (0, 1), [0, 0], [1, 0])
-    curve = next(curve for curve in data(solution.animate())["runs"][0]["curves"] if curve["panel"] == "energy")
+    curve = next(
+        curve for curve in data(solution.animate())["runs"][0]["curves"] if curve["panel"] == "energy"
+    )
     assert curve["name"] == "kinetic"
     np.testing.assert_allclose(numbers(curve["y"], "<f8"), 1 + 1.5 * (solution.t / 3) ** 2, rtol=1e-9)
 
@@ -168,7 +199,9 @@ def test_wheels_stand_on_their_rails():
     places = mechanism.system.drawing.at(mechanism.q0, p.namespace(p.flat))
     for side, name in ((1, "left"), (-1, "right")):
         inner, outer = places[f"{name} inner 0"], places[f"{name} outer 0"]
-        middle = np.array([side * (p["a"] + p["rs"] * np.sin(p["delta0"])), -p["r0"] - p["rs"] * np.cos(p["delta0"])])
+        middle = np.array(
+            [side * (p["a"] + p["rs"] * np.sin(p["delta0"])), -p["r0"] - p["rs"] * np.cos(p["delta0"])]
+        )
         along = (outer - inner)[1:] / np.linalg.norm((outer - inner)[1:])
         off = inner[1:] - middle
         assert abs(abs(along[0] * off[1] - along[1] * off[0]) - p["rs"]) < 1e-5
@@ -188,7 +221,13 @@ def test_backward_and_single_points():
     run = data(simulated("pendulum", (1, 0)).animate())["runs"][0]
     assert run["span"] == [1, 0]
     mechanism = hn.mechanisms.pendulum()
-    backward = hn.solve(mechanism.system, (1, 0), *(x[:, 0] for x in mechanism.exact(np.array([1.0]))[:2]), rtol=1e-10, atol=1e-12)
+    backward = hn.solve(
+        mechanism.system,
+        (1, 0),
+        *(x[:, 0] for x in mechanism.exact(np.array([1.0]))[:2]),
+        rtol=1e-10,
+        atol=1e-12,
+    )
     times, places = frames(data(backward.animate())["runs"][0])
     np.testing.assert_allclose(places["mass"].T, mechanism.exact(times)[0], rtol=0, atol=1e-6)
     run = data(simulated("pendulum", (0, 1), t_eval=[0.5]).animate())["runs"][0]
@@ -212,7 +251,7 @@ def test_titles_and_names_cannot_break_the_page():
 
 
 def test_a_notebook_shows_the_page():
-    animation = simulated("pendulum", (0, 1)).animate(title="A \"quoted\" title")
+    animation = simulated("pendulum", (0, 1)).animate(title='A "quoted" title')
     frame = animation._repr_html_()
     assert html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1]) == animation.html
     assert animation.file is None
@@ -228,8 +267,19 @@ def test_several_notebook_cells_may_share_a_solution():
 
 
 def test_systems_carry_a_drawing():
-    drawing = hn.Drawing(lambda q, p: {"pivot": (0.0, 0.0), "bob": (p.length * q[0], p.length * q[1])}, links=[("pivot", "bob")], ground=["pivot"])
-    system = hn.System(np.eye(2), [0, -GRAVITY], lambda q: q @ q - 1, parameters={"length": 3.0}, names=["x", "y"], drawing=drawing)
+    drawing = hn.Drawing(
+        lambda q, p: {"pivot": (0.0, 0.0), "bob": (p.length * q[0], p.length * q[1])},
+        links=[("pivot", "bob")],
+        ground=["pivot"],
+    )
+    system = hn.System(
+        np.eye(2),
+        [0, -GRAVITY],
+        lambda q: q @ q - 1,
+        parameters={"length": 3.0},
+        names=["x", "y"],
+        drawing=drawing,
+    )
     run = data(hn.solve(system, (0, 1), [1, 0]).animate())["runs"][0]
     assert run["names"] == ["bob", "pivot"]
     run = data(hn.solve(system.with_parameters(length=5.0), (0, 1), [1, 0]).animate())["runs"][0]
@@ -249,12 +299,16 @@ def test_drawings_travel_with_pickled_systems_if_they_can():
     mechanism = hn.mechanisms.pendulum()
     again = pickle.loads(pickle.dumps(mechanism.system))
     assert list(again.drawing.at(mechanism.q0, None)) == list(mechanism.drawing.at(mechanism.q0, None))
-    local = hn.System([1.0, 1.0], [0.0, 0.0], names=["x", "y"], drawing=hn.Drawing(lambda q: {"mass": (q[0], q[1])}))
+    local = hn.System(
+        [1.0, 1.0], [0.0, 0.0], names=["x", "y"], drawing=hn.Drawing(lambda q: {"mass": (q[0], q[1])})
+    )
     assert pickle.loads(pickle.dumps(local)).drawing is None
 
 
 def test_space_is_seen_from_the_camera():
-    drawing = hn.Drawing(lambda q: {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}, camera=(0.0, 0.0))
+    drawing = hn.Drawing(
+        lambda q: {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}, camera=(0.0, 0.0)
+    )
     front = drawing.seen(drawing.at(np.zeros(1), None))
     assert np.allclose([front["x"], front["y"], front["z"]], [[0, 0], [1, 0], [0, 1]])
     above = hn.Drawing(drawing.points, camera=(-90.0, 90.0))
@@ -262,25 +316,37 @@ def test_space_is_seen_from_the_camera():
     assert np.allclose([top["x"], top["y"], top["z"]], [[1, 0], [0, 1], [0, 0]])
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"points": {"a": (0, 0)}}, "points: dict; give a function"),
-    ({"points": lambda z: {}}, "points: its argument 'z' is not known"),
-    ({"links": [("a", "b", "c")]}, "links: .*pairs of names"),
-    ({"links": ["ab"]}, "links: 'ab'; give pairs"),
-    ({"bodies": [["a", "b"]]}, "bodies: .*at least three"),
-    ({"ground": "a"}, "ground: give a list of names"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points": {"a": (0, 0)}}, "points: dict; give a function"),
+        ({"points": lambda z: {}}, "points: its argument 'z' is not known"),
+        ({"links": [("a", "b", "c")]}, "links: .*pairs of names"),
+        ({"links": ["ab"]}, "links: 'ab'; give pairs"),
+        ({"bodies": [["a", "b"]]}, "bodies: .*at least three"),
+        ({"ground": "a"}, "ground: give a list of names"),
+    ],
+)
 def test_drawings_refuse_what_cannot_be_drawn(arguments, message):
     with pytest.raises(hn.ModelError, match=message):
         hn.Drawing(**{"points": lambda q: {"a": (q[0], q[1])}, **arguments})
 
 
-@pytest.mark.parametrize(("drawing", "message"), [
-    (hn.Drawing(lambda q: {"a": (q[0], q[1])}, links=[("a", "b")]), "links: there is no point 'b'; the points are a"),
-    (hn.Drawing(lambda q: {"a": (q[0], q[1])}, traces=["c"]), "traces: there is no point 'c'"),
-    (hn.Drawing(lambda q: {"a": (q[0], q[1]), "b": (q[0], q[1]), "c": (q[0], q[1], 0.0)}), "points: 'c' has 3 coordinates"),
-    (hn.Drawing(lambda q: [q[0], q[1]]), "points: returned list; it must return a dict"),
-])
+@pytest.mark.parametrize(
+    ("drawing", "message"),
+    [
+        (
+            hn.Drawing(lambda q: {"a": (q[0], q[1])}, links=[("a", "b")]),
+            "links: there is no point 'b'; the points are a",
+        ),
+        (hn.Drawing(lambda q: {"a": (q[0], q[1])}, traces=["c"]), "traces: there is no point 'c'"),
+        (
+            hn.Drawing(lambda q: {"a": (q[0], q[1]), "b": (q[0], q[1]), "c": (q[0], q[1], 0.0)}),
+            "points: 'c' has 3 coordinates",
+        ),
+        (hn.Drawing(lambda q: [q[0], q[1]]), "points: returned list; it must return a dict"),
+    ],
+)
 def test_drawings_that_do_not_fit_are_refused(drawing, message):
     with pytest.raises(hn.ModelError, match=message):
         simulated("pendulum", (0, 0.1)).animate(drawing=drawing)
@@ -289,24 +355,33 @@ def test_drawings_that_do_not_fit_are_refused(drawing, message):
 # ---------------------------------------------------------------- inference
 
 
-@pytest.mark.parametrize(("names", "found"), [
-    (["x", "y"], [("point", [0, 1], None)]),
-    (["x1", "x2", "y1", "y2"], [("1", [0, 2], None), ("2", [1, 3], None)]),
-    (["bob_x", "bob_y", "cart_x"], [("bob", [0, 1], None)]),
-    (["x_a", "y_a", "theta_a"], [("a", [0, 1], 2)]),
-    (["x1", "y1", "phi1"], [("1", [0, 1], 2)]),
-    (["x", "y", "z"], [("point", [0, 1, 2], None)]),
-    (["x", "y", "vx", "vy"], [("point", [0, 1], None)]),
-    (["theta1", "theta2"], []),
-    (["x", "theta"], []),
-    (["zeta", "xi"], []),
-])
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["x", "y"], [("point", [0, 1], None)]),
+        (["x1", "x2", "y1", "y2"], [("1", [0, 2], None), ("2", [1, 3], None)]),
+        (["bob_x", "bob_y", "cart_x"], [("bob", [0, 1], None)]),
+        (["x_a", "y_a", "theta_a"], [("a", [0, 1], 2)]),
+        (["x1", "y1", "phi1"], [("1", [0, 1], 2)]),
+        (["x", "y", "z"], [("point", [0, 1, 2], None)]),
+        (["x", "y", "vx", "vy"], [("point", [0, 1], None)]),
+        (["theta1", "theta2"], []),
+        (["x", "theta"], []),
+        (["zeta", "xi"], []),
+    ],
+)
 def test_points_are_found_by_name(names, found):
     assert [(point.name, point.rows, point.angle) for point in named_points(names)] == found
 
 
-@pytest.mark.parametrize("constraint", [lambda q: (q[0] - 1) ** 2 + (q[1] - 2) ** 2 - 0.25, lambda q: np.hypot(q[0] - 1, q[1] - 2) - 0.5,
-                                        lambda q: 3 * np.log((q[0] - 1) ** 2 + (q[1] - 2) ** 2) - 6 * np.log(0.5)])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        lambda q: (q[0] - 1) ** 2 + (q[1] - 2) ** 2 - 0.25,
+        lambda q: np.hypot(q[0] - 1, q[1] - 2) - 0.5,
+        lambda q: 3 * np.log((q[0] - 1) ** 2 + (q[1] - 2) ** 2) - 6 * np.log(0.5),
+    ],
+)
 @pytest.mark.parametrize("names", [["x", "y"], None])
 def test_a_pendulum_hangs_on_its_pivot(constraint, names):
     """However the constraint is written, and with or without names."""
@@ -318,7 +393,9 @@ def test_a_pendulum_hangs_on_its_pivot(constraint, names):
 
 
 def test_a_pendulum_at_rest_has_its_rod_too():
-    solution = hn.solve(hn.System(**points(1.0), constraint=lambda q: q @ q - 1, names=["x", "y"]), (0, 1), [0, -1])
+    solution = hn.solve(
+        hn.System(**points(1.0), constraint=lambda q: q @ q - 1, names=["x", "y"]), (0, 1), [0, -1]
+    )
     assert np.ptp(solution.q) == 1
     assert list(rods(solution)[1].values()) == pytest.approx([1])
 
@@ -335,7 +412,11 @@ def test_a_chain_of_points_without_names():
         r = np.concatenate([np.zeros(2), q]).reshape(-1, 2)
         return np.array([(r[i + 1] - r[i]) @ (r[i + 1] - r[i]) - 0.04 for i in range(4)])
 
-    solution = hn.solve(hn.System(**points(1, 2, 3, 4), constraint=constraint), (0, 1), 0.2 * np.array([1, 0, 2, 0, 3, 0, 4, 0]))
+    solution = hn.solve(
+        hn.System(**points(1, 2, 3, 4), constraint=constraint),
+        (0, 1),
+        0.2 * np.array([1, 0, 2, 0, 3, 0, 4, 0]),
+    )
     drawing, lengths, _ = rods(solution)
     assert list(lengths) == [(drawing.ground[0], "1"), ("1", "2"), ("2", "3"), ("3", "4")]
     assert list(lengths.values()) == pytest.approx([0.2] * 4)
@@ -343,18 +424,35 @@ def test_a_chain_of_points_without_names():
 
 def test_a_four_bar_linkage_of_points():
     """Two pivots, two moving points, three rods; a coupler point completes a triangle."""
+
     def constraint(q):
         B, C, E = q[:2], q[2:4], q[4:]
-        return np.array([B @ B - 1, (C - B) @ (C - B) - 4, (C[0] - 2) ** 2 + C[1] ** 2 - 2.25, (E - B) @ (E - B) - 2, (E - C) @ (E - C) - 2])
+        return np.array(
+            [
+                B @ B - 1,
+                (C - B) @ (C - B) - 4,
+                (C[0] - 2) ** 2 + C[1] ** 2 - 2.25,
+                (E - B) @ (E - B) - 2,
+                (E - C) @ (E - C) - 2,
+            ]
+        )
 
     system = hn.System(**points(1, 1, 1), constraint=constraint, names=["xB", "yB", "xC", "yC", "xE", "yE"])
-    solution = hn.solve(system, (0, 2), hn.consistent(system, [0.0, 1.0, 1.9, 1.5, 0.5, 2.3], np.zeros(6), repair=True).q)
+    solution = hn.solve(
+        system, (0, 2), hn.consistent(system, [0.0, 1.0, 1.9, 1.5, 0.5, 2.3], np.zeros(6), repair=True).q
+    )
     drawing, lengths, places = rods(solution)
-    assert {tuple(sorted(np.round(places[name][:, 0], 6) + 0.0)) for name in drawing.ground} == {(0, 0), (0, 2)}
+    assert {tuple(sorted(np.round(places[name][:, 0], 6) + 0.0)) for name in drawing.ground} == {
+        (0, 0),
+        (0, 2),
+    }
     assert sorted(lengths.values()) == pytest.approx(sorted([1, 2, 1.5, 2**0.5, 2**0.5]))
 
 
-@pytest.mark.parametrize(("name", "lengths"), [("four_bar", [0.4, 0.9, 0.7]), ("slider_crank_unequal", [1.0, 2.0]), ("chain", [*[0.1] * 9, 0.05])])
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    [("four_bar", [0.4, 0.9, 0.7]), ("slider_crank_unequal", [1.0, 2.0]), ("chain", [*[0.1] * 9, 0.05])],
+)
 def test_joints_of_bodies(name, lengths):
     """Bodies with x, y and an angle: bars run from joint to joint."""
     solution = simulated(name, (0, 0.5))
@@ -373,16 +471,30 @@ def test_a_spherical_pendulum_is_drawn_in_space():
 
 
 def test_guides_springs_and_driven_points():
-    bead = hn.solve(hn.System(**points(1.0), constraint=lambda q: q[1] - 2 * q[0], names=["x", "y"]), (0, 1), [0, 0])
+    bead = hn.solve(
+        hn.System(**points(1.0), constraint=lambda q: q[1] - 2 * q[0], names=["x", "y"]), (0, 1), [0, 0]
+    )
     assert inferred(bead).sliders == ["point"]
-    (begin, end), = data(bead.animate())["runs"][0]["guides"]
+    ((begin, end),) = data(bead.animate())["runs"][0]["guides"]
     assert (end[1] - begin[1]) / (end[0] - begin[0]) == pytest.approx(2)
-    curved = hn.Drawing(lambda q: {"curved": (np.cos(q[0]), np.sin(q[0])), "straight": (q[0], 0 * q[0])}, sliders=["curved", "straight"])
-    assert [guide is None for guide in data(bead.animate(drawing=curved))["runs"][0]["guides"]] == [True, False]
-    spring = hn.System(**points(1.0), elastic=hn.Elastic(lambda q: np.hypot(q[0], q[1]) - 1, 50.0), names=["x", "y"])
+    curved = hn.Drawing(
+        lambda q: {"curved": (np.cos(q[0]), np.sin(q[0])), "straight": (q[0], 0 * q[0])},
+        sliders=["curved", "straight"],
+    )
+    assert [guide is None for guide in data(bead.animate(drawing=curved))["runs"][0]["guides"]] == [
+        True,
+        False,
+    ]
+    spring = hn.System(
+        **points(1.0), elastic=hn.Elastic(lambda q: np.hypot(q[0], q[1]) - 1, 50.0), names=["x", "y"]
+    )
     drawing = inferred(hn.solve(spring, (0, 1), [1, 0]))
     assert drawing.springs == [(drawing.ground[0], "point")]
-    driven = hn.System(**points(1.0), constraint=lambda t, q: (q[0] - 0.1 * np.sin(5 * t)) ** 2 + q[1] ** 2 - 1, names=["x", "y"])
+    driven = hn.System(
+        **points(1.0),
+        constraint=lambda t, q: (q[0] - 0.1 * np.sin(5 * t)) ** 2 + q[1] ** 2 - 1,
+        names=["x", "y"],
+    )
     solution = hn.solve(driven, (0, 2), [1, 0], [0.5, 0])
     _, lengths, places = rods(solution)
     assert list(lengths.values()) == pytest.approx([1])
@@ -391,13 +503,20 @@ def test_guides_springs_and_driven_points():
 
 def test_what_is_not_there_is_not_drawn():
     """A parabola is no circle, angles are no points, and numbers without names and constraints are nothing."""
-    parabola = hn.solve(hn.System(**points(1.0), constraint=lambda q: q[1] - q[0] ** 2, names=["x", "y"]), (0, 1), [1, 1])
+    parabola = hn.solve(
+        hn.System(**points(1.0), constraint=lambda q: q[1] - q[0] ** 2, names=["x", "y"]), (0, 1), [1, 1]
+    )
     assert (list(inferred(parabola).links), list(inferred(parabola).sliders)) == ([], [])
     assert inferred(simulated("two_link_arm")) is None
     assert inferred(hn.solve(hn.System(**points(1.0)), (0, 1), [0, 0])) is None
-    run = data(hn.animate(hn.solve(hn.System([1.0, 1.0], lambda q: -q, names=["theta1", "theta2"]), (0, 1), [1, 0])))["runs"][0]
+    run = data(
+        hn.animate(hn.solve(hn.System([1.0, 1.0], lambda q: -q, names=["theta1", "theta2"]), (0, 1), [1, 0]))
+    )["runs"][0]
     assert "names" not in run
-    assert [curve["name"] for curve in run["curves"] if curve["panel"] == "coordinates"] == ["theta1", "theta2"]
+    assert [curve["name"] for curve in run["curves"] if curve["panel"] == "coordinates"] == [
+        "theta1",
+        "theta2",
+    ]
 
 
 def test_constraints_that_cannot_be_traced():
@@ -410,7 +529,10 @@ def test_constraints_that_cannot_be_traced():
 
 
 def test_an_ode_in_space():
-    lorenz = hn.ODE(lambda x: np.array([10 * (x[1] - x[0]), x[0] * (28 - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2]]), names=["x", "y", "z"])
+    lorenz = hn.ODE(
+        lambda x: np.array([10 * (x[1] - x[0]), x[0] * (28 - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2]]),
+        names=["x", "y", "z"],
+    )
     solution = hn.solve(lorenz, (0, 3), [1, 1, 1], rtol=1e-9, atol=1e-9)
     times, places = frames(data(solution.animate())["runs"][0])
     exact = hn.solve(lorenz, (0, 3), [1, 1, 1], rtol=1e-9, atol=1e-9, t_eval=times)
@@ -427,7 +549,9 @@ def test_films(suffix, tmp_path, monkeypatch):
     if suffix == "mp4" and not writers.is_available("ffmpeg"):
         pytest.skip("ffmpeg is not installed")
     monkeypatch.setattr(film, "_SECONDS", 0.2)
-    file = hn.animate([simulated("andrews"), simulated("wheelset", (0, 0.1))], tmp_path / f"film.{suffix}").file
+    file = hn.animate(
+        [simulated("andrews"), simulated("wheelset", (0, 0.1))], tmp_path / f"film.{suffix}"
+    ).file
     head = file.read_bytes()[:12]
     assert head.startswith(b"GIF89a") if suffix == "gif" else head[4:8] == b"ftyp"
     if suffix == "gif":

@@ -1,4 +1,6 @@
-"""Animations in headless Chromium: they load without errors and without a network, play, and show the numbers of the run."""
+"""Animations in headless Chromium: they load without errors and without a network, play, and show the numbers
+of the run.
+"""
 
 import shutil
 
@@ -9,11 +11,24 @@ import holonome as hn
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 Keys = webdriver.Keys
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="Chromium or its driver is not installed")
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1200,1000")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--window-size=1200,1000",
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +55,9 @@ class Page:
     def __init__(self, driver, file, dark=False, size=(1200, 1000)):
         self.driver = driver
         command = "Emulation.setDeviceMetricsOverride"
-        driver.execute_cdp_cmd(command, {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500})
+        driver.execute_cdp_cmd(
+            command, {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500}
+        )
         self.prefer("dark" if dark else "light")
         driver.get_log("browser")
         driver.get(file.as_uri())
@@ -48,17 +65,23 @@ class Page:
 
     def wait_until_ready(self):
         answer = self.driver.execute_async_script(
-            "const done = arguments[0]; player.ready.then(() => { player.pause(); player.seek(player.clock[0]); done('ready'); }, error => done(error.stack))")
+            "const done = arguments[0]; player.ready.then(() => { player.pause(); "
+            "player.seek(player.clock[0]); done('ready'); }, error => done(error.stack))"
+        )
         assert answer == "ready"
 
     def prefer(self, scheme):
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
     def next_frame(self):
-        self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+        self.driver.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+        )
 
     def seek(self, t):
         self.run("player.seek(arguments[0])", t)
@@ -74,7 +97,11 @@ class Page:
 
     @property
     def complaints(self):
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        return [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +124,18 @@ def page(browser, squeezer):
 def wheels(pages):
     """Two runs of the wheel set, the second shorter, and their page."""
     mechanism = hn.mechanisms.wheelset()
-    runs = [hn.solve(mechanism.system, (0, end), mechanism.q0, mechanism.v0, method=method, rtol=1e-3, dense_output=True) for end, method in ((0.4, "index1"), (0.2, "bdf"))]
+    runs = [
+        hn.solve(
+            mechanism.system,
+            (0, end),
+            mechanism.q0,
+            mechanism.v0,
+            method=method,
+            rtol=1e-3,
+            dense_output=True,
+        )
+        for end, method in ((0.4, "index1"), (0.2, "bdf"))
+    ]
     return runs, hn.animate(runs, pages / "two.html", titles=["without projection", "with projection"]).file
 
 
@@ -106,7 +144,13 @@ def test_loads_without_errors_and_without_a_network(page):
     assert page.run("return performance.getEntriesByType('resource').map(entry => entry.name)") == []
     assert page.driver.title == "Squeezer"
     assert page.run("return document.querySelectorAll('canvas[role=img][aria-label]').length") == 1
-    assert page.run("return [...document.querySelectorAll('button, input, select')].filter(x => !x.getAttribute('aria-label')).length") == 0
+    assert (
+        page.run(
+            "return [...document.querySelectorAll('button, input, select')].filter(x => "
+            "!x.getAttribute('aria-label')).length"
+        )
+        == 0
+    )
     assert "rtol 1e−9" in page.run("return document.getElementById('about').textContent")
 
 
@@ -130,7 +174,9 @@ def test_at_its_natural_speed_a_second_lasts_a_second(page):
     assert natural == pytest.approx(0.002)
     shown = page.driver.execute_async_script(
         "const done = arguments[0], begin = performance.now(); player.seek(0.001); player.play();"
-        "setTimeout(() => { player.pause(); done([player.time - 0.001, (performance.now() - begin) / 1000]) }, 1500)")
+        "setTimeout(() => { player.pause(); done([player.time - 0.001, (performance.now() - begin) / 1000]) "
+        "}, 1500)"
+    )
     assert shown[0] == pytest.approx(natural * shown[1], rel=0.4)
 
 
@@ -153,7 +199,10 @@ def test_keys_step_and_change_the_speed(page):
 
 
 def test_scrubs(page):
-    page.run("const scrub = document.getElementById('scrub'); scrub.value = 0.5; scrub.dispatchEvent(new Event('input'))")
+    page.run(
+        "const scrub = document.getElementById('scrub'); scrub.value = 0.5; scrub.dispatchEvent(new "
+        "Event('input'))"
+    )
     page.next_frame()
     assert page.run("return player.time") == pytest.approx(0.015, rel=1e-3)
     assert page.run("return document.getElementById('clock').textContent").startswith("t = 0.01500")
@@ -163,25 +212,39 @@ def test_scrubs(page):
 def test_points_are_those_of_the_run(page, andrews):
     """Between the frames too, against a run with these times."""
     times = np.linspace(0.0005, 0.03, 41)
-    exact = hn.solve(andrews.system, (0, 0.03), andrews.q[:, 0], andrews.v[:, 0], rtol=1e-9, atol=1e-9, t_eval=times)
+    exact = hn.solve(
+        andrews.system, (0, 0.03), andrews.q[:, 0], andrews.v[:, 0], rtol=1e-9, atol=1e-9, t_eval=times
+    )
     parameters = andrews.system.parameters
     expected = andrews.system.drawing.at(exact.q, parameters.namespace(parameters.flat))
-    found = page.run("const run = player.runs[0]; return arguments[0].map(t => [...run.at(t)])", times.tolist())
+    found = page.run(
+        "const run = player.runs[0]; return arguments[0].map(t => [...run.at(t)])", times.tolist()
+    )
     names = page.run("return player.runs[0].names")
     for name, place in zip(names, np.array(found).reshape(len(times), -1, 2).transpose(1, 2, 0), strict=True):
         np.testing.assert_allclose(place, expected[name], rtol=0, atol=2e-7)
 
 
 def test_graphs_show_the_numbers_of_the_run(page, andrews):
-    graphs = page.run("return player.graphs.map(graph => graph.div.data.map(trace => [trace.name, [...trace.x], [...trace.y]]))")
+    graphs = page.run(
+        "return player.graphs.map(graph => graph.div.data.map(trace => [trace.name, [...trace.x], "
+        "[...trace.y]]))"
+    )
     curves = {name: (x, y) for graph in graphs for name, x, y in graph}
-    expected = {"total": andrews.energy, "|g|": np.max(np.abs(andrews.g), axis=0), "|Gv|": np.max(np.abs(andrews.gv), axis=0),
-                "|E − E₀|": np.abs(andrews.energy - andrews.energy[0])}
+    expected = {
+        "total": andrews.energy,
+        "|g|": np.max(np.abs(andrews.g), axis=0),
+        "|Gv|": np.max(np.abs(andrews.gv), axis=0),
+        "|E − E₀|": np.abs(andrews.energy - andrews.energy[0]),
+    }
     for name, values in expected.items():
         x, y = curves[name]
         assert x == andrews.t.tolist()
         np.testing.assert_allclose(y, np.maximum(values, 1e-17) if "|" in name else values, rtol=1e-15)
-    assert page.run("return player.graphs.map(graph => graph.div.layout.yaxis.type ?? 'linear')") == ["linear", "log"]
+    assert page.run("return player.graphs.map(graph => graph.div.layout.yaxis.type ?? 'linear')") == [
+        "linear",
+        "log",
+    ]
 
 
 def test_the_cursor_follows_the_time(page, andrews):
@@ -192,7 +255,9 @@ def test_the_cursor_follows_the_time(page, andrews):
             return axis.p2l(cursor.left - box.left - axis._offset) })""")
         assert places == pytest.approx([t, t], abs=1e-4)
         value = page.run("return player.graphs[0].curves[0].value.textContent")
-        assert float(value) == pytest.approx(andrews.energy[np.searchsorted(andrews.t, t, side="right") - 1], rel=1e-4)
+        assert float(value) == pytest.approx(
+            andrews.energy[np.searchsorted(andrews.t, t, side="right") - 1], rel=1e-4
+        )
 
 
 def test_a_click_on_a_graph_goes_there(page):
@@ -201,7 +266,10 @@ def test_a_click_on_a_graph_goes_there(page):
 
 
 def test_graphs_zoom_together(page):
-    page.driver.execute_async_script("Plotly.relayout(player.graphs[0].div, {'xaxis.range[0]': 0.01, 'xaxis.range[1]': 0.02}).then(() => setTimeout(arguments[0], 300))")
+    page.driver.execute_async_script(
+        "Plotly.relayout(player.graphs[0].div, {'xaxis.range[0]': 0.01, 'xaxis.range[1]': 0.02}).then(() => "
+        "setTimeout(arguments[0], 300))"
+    )
     assert page.run("return player.graphs[1].div.layout.xaxis.range") == [0.01, 0.02]
 
 
@@ -257,11 +325,24 @@ def test_two_runs_share_one_clock(browser, wheels):
     assert page.run("return player.stages.map(stage => stage.state.textContent)") == ["", "ended at t = 0.2"]
     for k, run in enumerate(runs):
         parameters = run.system.parameters
-        expected = run.system.drawing.at(run.sol(min(0.3, run.t[-1]))[0], parameters.namespace(parameters.flat))["left outer 3"]
-        found = page.run("const run = player.runs[arguments[0]]; run.at(0.3); return [...run.point(run.names.indexOf('left outer 3'))]", k)
+        expected = run.system.drawing.at(
+            run.sol(min(0.3, run.t[-1]))[0], parameters.namespace(parameters.flat)
+        )["left outer 3"]
+        found = page.run(
+            "const run = player.runs[arguments[0]]; run.at(0.3); return "
+            "[...run.point(run.names.indexOf('left outer 3'))]",
+            k,
+        )
         assert found == pytest.approx(expected, abs=1e-6)
     names = page.run("return player.graphs.map(graph => graph.div.data.map(trace => trace.name))")
-    assert names == [["without projection: |g|", "without projection: |Gv|", "with projection: |g|", "with projection: |Gv|"]]
+    assert names == [
+        [
+            "without projection: |g|",
+            "without projection: |Gv|",
+            "with projection: |g|",
+            "with projection: |Gv|",
+        ]
+    ]
 
 
 def test_space_can_be_turned(browser, wheels):
@@ -285,10 +366,17 @@ def test_coordinates_are_shown_where_there_is_nothing_to_draw(browser, pages):
 
 
 def test_a_notebook_cell_shows_the_page(browser, pages, andrews):
-    (pages / "cell.html").write_text(f"<!doctype html><meta charset='utf-8'>{andrews.animate()._repr_html_()}", encoding="utf-8")
+    (pages / "cell.html").write_text(
+        f"<!doctype html><meta charset='utf-8'>{andrews.animate()._repr_html_()}", encoding="utf-8"
+    )
     browser.get((pages / "cell.html").as_uri())
     browser.switch_to.frame(0)
     try:
-        assert browser.execute_async_script("const done = arguments[0]; player.ready.then(() => done(player.graphs.length))") == 2
+        assert (
+            browser.execute_async_script(
+                "const done = arguments[0]; player.ready.then(() => done(player.graphs.length))"
+            )
+            == 2
+        )
     finally:
         browser.switch_to.default_content()

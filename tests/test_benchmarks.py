@@ -1,4 +1,6 @@
-"""The logic of the benchmark against peers: reading times off at an error, goals, and a page from a small file, without any peer."""
+"""The logic of the benchmark against peers: reading times off at an error, goals, and a page from a small
+file, without any peer.
+"""
 
 import csv
 import sys
@@ -46,16 +48,54 @@ def test_a_single_good_run_counts_as_it_is(report):
 def rows(peer: str, code: str, factor: float, problem: str = "pendulum"):
     for tolerance in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
         time = factor * tolerance**-0.2
-        yield {"kind": "run", "problem": problem, "peer": peer, "code": code, "level": tolerance, "error": tolerance, "median_us": time, "low_us": time / 2, "high_us": 2 * time,
-               "steps": 10, "evaluations": 60, "kernel_ns": 20}
+        yield {
+            "kind": "run",
+            "problem": problem,
+            "peer": peer,
+            "code": code,
+            "level": tolerance,
+            "error": tolerance,
+            "median_us": time,
+            "low_us": time / 2,
+            "high_us": 2 * time,
+            "steps": 10,
+            "evaluations": 60,
+            "kernel_ns": 20,
+        }
 
 
 @pytest.fixture
 def source(report, tmp_path):
-    columns = ["kind", "problem", "peer", "code", "runs", "message", "version", "date", "machine", "python", *report.NUMBERS]
-    found = [*rows("holonome", "auto", 1.0), *rows("sundials", "CVODE BDF, projected", 50.0), *rows("diffrax", "Tsit5", 2.0),
-             {"kind": "run", "problem": "pendulum", "peer": "sundials", "code": "IDA GGL", "level": 0.001, "error": "nan", "median_us": 5, "message": "the corrector failed"},
-             {"kind": "refused", "problem": "pendulum", "peer": "mujoco", "message": "no such joint"}, {"kind": "version", "peer": "holonome", "version": "1"}]
+    columns = [
+        "kind",
+        "problem",
+        "peer",
+        "code",
+        "runs",
+        "message",
+        "version",
+        "date",
+        "machine",
+        "python",
+        *report.NUMBERS,
+    ]
+    found = [
+        *rows("holonome", "auto", 1.0),
+        *rows("sundials", "CVODE BDF, projected", 50.0),
+        *rows("diffrax", "Tsit5", 2.0),
+        {
+            "kind": "run",
+            "problem": "pendulum",
+            "peer": "sundials",
+            "code": "IDA GGL",
+            "level": 0.001,
+            "error": "nan",
+            "median_us": 5,
+            "message": "the corrector failed",
+        },
+        {"kind": "refused", "problem": "pendulum", "peer": "mujoco", "message": "no such joint"},
+        {"kind": "version", "peer": "holonome", "version": "1"},
+    ]
     file = tmp_path / "peers.csv"
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, columns, restval="")

@@ -14,14 +14,19 @@ import pytest
 from typer.testing import CliRunner
 
 import holonome as hn
-from holonome import cli, warmup
+from holonome import cli
 from holonome.cli import completion, doctor, printing, simulation
+from holonome.solving import first_use as warmup
 
 NAMES = list(hn.mechanisms.available())
 
 
 def call(*arguments, code: int = 0):
-    result = CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
+    result = CliRunner().invoke(
+        cli.app,
+        [str(argument) for argument in arguments],
+        env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+    )
     assert result.exit_code == code, result.output + repr(result.exception)
     return result
 
@@ -38,8 +43,13 @@ def fails(*arguments, code: int) -> str:
 
 def test_help_lists_the_commands():
     text = call("--help").stdout
-    assert all(command in text for command in ("demo", "mechanisms", "methods", "run", "--version", "--traceback"))
-    assert all(option in call("run", "--help").stdout for option in ("--method", "--rtol", "--set", "--with", "--out", "--json"))
+    assert all(
+        command in text for command in ("demo", "mechanisms", "methods", "run", "--version", "--traceback")
+    )
+    assert all(
+        option in call("run", "--help").stdout
+        for option in ("--method", "--rtol", "--set", "--with", "--out", "--json")
+    )
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["mechanisms"]])
@@ -54,7 +64,9 @@ def test_version():
 
 
 def test_the_module_runs_as_a_program():
-    done = subprocess.run([sys.executable, "-m", "holonome", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "holonome", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"holonome {hn.__version__}\n"
 
 
@@ -109,7 +121,9 @@ def test_mechanisms_are_built_with_arguments():
 
 
 def test_steps_are_constant_and_projection_can_be_left_out():
-    result = json.loads(call("run", "pendulum", "--step", "0.125", "--until", "1", "--no-projection", "--json").stdout)
+    result = json.loads(
+        call("run", "pendulum", "--step", "0.125", "--until", "1", "--no-projection", "--json").stdout
+    )
     assert result["steps"] == 8
     assert result["drift"]["g"] > 1e-8
 
@@ -121,8 +135,13 @@ def test_files_are_written_by_their_ending(tmp_path):
     text = call("run", "pendulum", "--until", "1", *options).stdout
     assert len(re.findall(r"^ +written ", text, re.MULTILINE)) == len(files) + 2
     assert "".join(text.split()).count("(inanewfolder)") == 3, "sub/a.csv and both files of the new folder"
-    assert all(path.stat().st_size > 100 for path in [*files, folder / "pendulum.png", folder / "pendulum.csv"])
-    with np.load(tmp_path / "a.npz") as data, (tmp_path / "sub/a.csv").open(encoding="utf-8", newline="") as table:
+    assert all(
+        path.stat().st_size > 100 for path in [*files, folder / "pendulum.png", folder / "pendulum.csv"]
+    )
+    with (
+        np.load(tmp_path / "a.npz") as data,
+        (tmp_path / "sub/a.csv").open(encoding="utf-8", newline="") as table,
+    ):
         rows = list(csv.reader(table))
         assert rows[0] == ["t", "x", "y", "x'", "y'", "lambda rod"]
         assert [float(row[1]) for row in rows[1:]] == data["q"][0].tolist()
@@ -134,21 +153,27 @@ def test_netcdf_is_written(tmp_path):
     assert (tmp_path / "a.nc").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["run", "pendlum"], "'pendlum' is not a mechanism; did you mean pendulum"),
-    (["run", "zzz"], "there are andrews, chain"),
-    (["run", "chain", "--with", "lnks=3"], "it takes links, length"),
-    (["run", "chain", "--with", "links=0"], "links = 0 must be at least 1"),
-    (["run", "chain", "--with", "links='x'"], "chain: "),
-    (["run", "pendulum", "--set", "lenght=3"], "'lenght' is not a parameter of pendulum; it has m, length"),
-    (["run", "pendulum", "--set", "length"], "NAME=VALUE"),
-    (["run", "pendulum", "--set", "length=long"], "NAME=VALUE"),
-    (["run", "pendulum", "--method", "rk99"], "choose one of auto, dopri5"),
-    (["run", "pendulum", "--rtol", "3"], "rtol: 3.0"),
-    (["run", "pendulum", "--until", "0"], "has no length"),
-    (["run", "pendulum", "--out", "a.txt"], "ends in '.txt'"),
-    (["run", "andrews", "--set", "rr=0.0075"], "--repair"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "pendlum"], "'pendlum' is not a mechanism; did you mean pendulum"),
+        (["run", "zzz"], "there are andrews, chain"),
+        (["run", "chain", "--with", "lnks=3"], "it takes links, length"),
+        (["run", "chain", "--with", "links=0"], "links = 0 must be at least 1"),
+        (["run", "chain", "--with", "links='x'"], "chain: "),
+        (
+            ["run", "pendulum", "--set", "lenght=3"],
+            "'lenght' is not a parameter of pendulum; it has m, length",
+        ),
+        (["run", "pendulum", "--set", "length"], "NAME=VALUE"),
+        (["run", "pendulum", "--set", "length=long"], "NAME=VALUE"),
+        (["run", "pendulum", "--method", "rk99"], "choose one of auto, dopri5"),
+        (["run", "pendulum", "--rtol", "3"], "rtol: 3.0"),
+        (["run", "pendulum", "--until", "0"], "has no length"),
+        (["run", "pendulum", "--out", "a.txt"], "ends in '.txt'"),
+        (["run", "andrews", "--set", "rr=0.0075"], "--repair"),
+    ],
+)
 def test_wrong_arguments_are_one_sentence_and_code_2(arguments, message):
     assert message in fails(*arguments, code=2)
 
@@ -182,7 +207,10 @@ def test_traceback_on_request():
 
 def test_internal_errors_say_how_to_see_more(monkeypatch):
     monkeypatch.setattr(simulation, "simulate", lambda *arguments, **options: 1 / 0)
-    assert fails("run", "pendulum", code=1) == "error: ZeroDivisionError: division by zero (--traceback shows where)"
+    assert (
+        fails("run", "pendulum", code=1)
+        == "error: ZeroDivisionError: division by zero (--traceback shows where)"
+    )
 
 
 def test_demo_tells_and_draws(tmp_path):
@@ -196,7 +224,10 @@ def test_demo_tells_and_draws(tmp_path):
     assert "".join(text.split()).endswith(page.as_uri())
     assert page.stat().st_size < 6_000_000
     assert "http://" not in page.read_text(encoding="utf-8")[:2000]
-    assert all(word in text for word in ("Andrews", "rejected", "of computing", "|g| ≤", "energy", "published", "without"))
+    assert all(
+        word in text
+        for word in ("Andrews", "rejected", "of computing", "|g| ≤", "energy", "published", "without")
+    )
     assert max(map(len, text.splitlines())) <= 80 + len(str(tmp_path))
 
 
@@ -289,43 +320,72 @@ def test_a_model_of_ones_own_runs_like_a_mechanism(model, tmp_path):
     file = model(MODEL + "q0, v0, t_span = [1, 0], [0, 0.5], (0, 2)")
     mine = json.loads(call("run", file, "--json", "--rtol", "1e-9").stdout)
     pendulum = hn.mechanisms.get("pendulum")
-    expected = hn.solve(pendulum.system, (0, 2), [1, 0], [0, 0.5], rtol=1e-9, parameters={"g": 9.81} if "g" in pendulum.system.parameters else None)
+    expected = hn.solve(
+        pendulum.system,
+        (0, 2),
+        [1, 0],
+        [0, 0.5],
+        rtol=1e-9,
+        parameters={"g": 9.81} if "g" in pendulum.system.parameters else None,
+    )
     assert mine["mechanism"] == "my_model"
     assert list(mine["final"]["q"].values()) == pytest.approx(expected.q[:, -1].tolist(), abs=1e-7)
     moon = json.loads(call("run", file, "--json", "--set", "g=1.62", "--until", "1").stdout)
     assert (moon["parameters"]["g"], moon["final"]["t"]) == (1.62, 1.0)
 
 
-@pytest.mark.parametrize("start", ["start = {'q0': [1, 0], 't_span': (0, 1)}", "q0 = [1, 0]\nt_span = [0, 1]", "q0, v0, t_span = (1, 0), None, (0, 1)",
-                                   "start, t_span = hn.consistent(rod, [1, 0]), (0, 1)"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "start = {'q0': [1, 0], 't_span': (0, 1)}",
+        "q0 = [1, 0]\nt_span = [0, 1]",
+        "q0, v0, t_span = (1, 0), None, (0, 1)",
+        "start, t_span = hn.consistent(rod, [1, 0]), (0, 1)",
+    ],
+)
 def test_a_start_is_told_by_names_or_in_a_dict(model, start):
     assert json.loads(call("run", model(MODEL + start), "--json").stdout)["success"]
 
 
 def test_mechanisms_states_and_odes_of_ones_own(model):
-    mechanism = MODEL + "mine = hn.mechanisms.Mechanism('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
+    mechanism = (
+        MODEL
+        + "mine = hn.mechanisms.Mechanism('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
+    )
     assert "My rod" in call("run", model(mechanism)).stdout
     ode = "import holonome as hn\ndecay = hn.ODE(lambda x, p: -p.k * x, names=['x'], parameters={'k': 2.0})\nx0, t_span = [1.0], (0, 1)"
-    assert json.loads(call("run", model(ode), "--json").stdout)["final"]["s"]["x"] == pytest.approx(np.exp(-2), rel=1e-5)
+    assert json.loads(call("run", model(ode), "--json").stdout)["final"]["s"]["x"] == pytest.approx(
+        np.exp(-2), rel=1e-5
+    )
     heated = "import numpy as np, holonome as hn\nbody = hn.System([1.0], [1.0], states={'s': 0.0}, rate=lambda v: v)\nstart = {'q0': [0], 's0': [3.0], 't_span': (0, 2)}"
     assert json.loads(call("run", model(heated), "--json").stdout)["final"]["s"]["s"] == pytest.approx(5)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("x = 1", "defines neither an hn.System nor a Mechanism"),
-    ("import numpy as np\n\nx = np.fooo", "my_model.py, line 3: AttributeError"),
-    ("def f(:", "my_model.py, line 1: invalid syntax"),
-    ("raise SystemExit(3)", "my_model.py, line 1: SystemExit: 3"),
-    (MODEL, "defines a system but no start; add q0"),
-    (MODEL + "q0 = [1, 0]", "has no t_span; add t_span = (0, 10), or give --until"),
-    (MODEL + "q0, t_span = [1, 0], 10", "t_span = 10; give (initial time, final time)"),
-    (MODEL + "start = [1, 0]", "start is a list; give a dict"),
-    (MODEL + "start = {'q0': [1, 0], 'p0': 1}", "start has the key 'p0'; it may have q0, v0, t_span"),
-    (MODEL + "q0, t_span = [2, 0], (0, 1)", "q0 violates the constraints"),
-    (MODEL + "q0, t_span, other = [1, 0], (0, 1), hn.System([1.0], [0.0])", "defines several systems, rod, other; choose one with --name"),
-    (MODEL.replace("np.eye(2)", "np.eye(3)"), "my_model.py, line 4: "),
-    ("import holonome as hn\nimport numpy as np\nx = hn.Index2System(f=lambda t, x: -x, B=lambda x: np.ones(1), g=lambda t, x: x, n=1)", "is a Index2System; run it in Python"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "defines neither an hn.System nor a Mechanism"),
+        ("import numpy as np\n\nx = np.fooo", "my_model.py, line 3: AttributeError"),
+        ("def f(:", "my_model.py, line 1: invalid syntax"),
+        ("raise SystemExit(3)", "my_model.py, line 1: SystemExit: 3"),
+        (MODEL, "defines a system but no start; add q0"),
+        (MODEL + "q0 = [1, 0]", "has no t_span; add t_span = (0, 10), or give --until"),
+        (MODEL + "q0, t_span = [1, 0], 10", "t_span = 10; give (initial time, final time)"),
+        (MODEL + "start = [1, 0]", "start is a list; give a dict"),
+        (MODEL + "start = {'q0': [1, 0], 'p0': 1}", "start has the key 'p0'; it may have q0, v0, t_span"),
+        (MODEL + "q0, t_span = [2, 0], (0, 1)", "q0 violates the constraints"),
+        (
+            MODEL + "q0, t_span, other = [1, 0], (0, 1), hn.System([1.0], [0.0])",
+            "defines several systems, rod, other; choose one with --name",
+        ),
+        (MODEL.replace("np.eye(2)", "np.eye(3)"), "my_model.py, line 4: "),
+        (
+            "import holonome as hn\nimport numpy as np\nx = hn.Index2System(f=lambda t, x: -x, B=lambda x: "
+            "np.ones(1), g=lambda t, x: x, n=1)",
+            "is a Index2System; run it in Python",
+        ),
+    ],
+)
 def test_what_is_wrong_with_a_model_is_one_sentence(model, text, message):
     assert message in fails("run", model(text), code=2)
 
@@ -334,7 +394,9 @@ def test_one_of_several_systems_is_chosen_by_name(model):
     file = model(MODEL + "q0, t_span, other = [1, 0], (0, 1), rod.with_parameters(g=1.0)")
     assert json.loads(call("run", file, "--name", "other", "--json").stdout)["parameters"]["g"] == 1.0
     assert "defines no system 'third'; there is rod, other" in fails("run", file, "--name", "third", code=2)
-    assert "--name: chooses among the systems of a Python file" in fails("run", "pendulum", "--name", "x", code=2)
+    assert "--name: chooses among the systems of a Python file" in fails(
+        "run", "pendulum", "--name", "x", code=2
+    )
     assert "--with: is for built-in mechanisms" in fails("run", file, "--with", "x=1", code=2)
     assert "there is no such file" in fails("run", "missing.py", code=2)
 
@@ -354,7 +416,10 @@ def test_saved_results_are_shown_and_drawn(tmp_path):
     first = call("run", "pendulum", "--until", "1", "--out", saved).stdout
     again = call("run", saved, "--out", tmp_path / "swing.png").stdout
     for heading in ("steps", "constraints", "energy"):
-        assert re.search(rf"^ +{heading} .*$", first, re.MULTILINE)[0].split() == re.search(rf"^ +{heading} .*$", again, re.MULTILINE)[0].split()
+        assert (
+            re.search(rf"^ +{heading} .*$", first, re.MULTILINE)[0].split()
+            == re.search(rf"^ +{heading} .*$", again, re.MULTILINE)[0].split()
+        )
     assert "speed" not in again
     assert (tmp_path / "swing.png").stat().st_size > 10_000
     assert json.loads(call("run", saved, "--json").stdout)["seconds"] is None
@@ -365,10 +430,17 @@ def test_saved_results_are_shown_and_drawn(tmp_path):
 
 
 def test_options_mirror_solve():
-    solution = json.loads(call("run", "pendulum", "--until", "1", "--points", "11", "--max-step", "0.01", "--json").stdout)
+    solution = json.loads(
+        call("run", "pendulum", "--until", "1", "--points", "11", "--max-step", "0.01", "--json").stdout
+    )
     assert solution["points"] == 11
     assert solution["steps"] >= 100
-    low, high = (json.loads(call("run", "pendulum", "--until", "2", "--method", "bdf", "--max-order", order, "--json").stdout)["steps"] for order in (1, 5))
+    low, high = (
+        json.loads(
+            call("run", "pendulum", "--until", "2", "--method", "bdf", "--max-order", order, "--json").stdout
+        )["steps"]
+        for order in (1, 5)
+    )
     assert low > 3 * high
     assert "stopped at" in fails("run", "pendulum", "--max-steps", "5", code=1)
     assert "use a method with BDF" in fails("run", "pendulum", "--max-order", "2", code=2)
@@ -388,8 +460,19 @@ def test_methods_are_compared(tmp_path):
     assert "--cost: 'euros'" in fails("compare", "pendulum", "--cost", "euros", code=2)
 
 
-@pytest.mark.parametrize("command", [["mechanisms"], ["methods"], ["reproduce"], ["run", "four_bar", "--until", "0.1"], ["run", "--help"], ["compare", "--help"],
-                                     ["doctor", "--help"], ["compare", "pendulum", "--until", "0.5", "--method", "dopri5", "--rtol", "1e-3"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["mechanisms"],
+        ["methods"],
+        ["reproduce"],
+        ["run", "four_bar", "--until", "0.1"],
+        ["run", "--help"],
+        ["compare", "--help"],
+        ["doctor", "--help"],
+        ["compare", "pendulum", "--until", "0.5", "--method", "dopri5", "--rtol", "1e-3"],
+    ],
+)
 @pytest.mark.parametrize("columns", [80, 60])
 def test_everything_fits_the_terminal(command, columns):
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": str(columns)}
@@ -406,7 +489,13 @@ def test_models_and_saved_results_are_animated(model, tmp_path):
     call("animate", tmp_path / "rod.npz", "--out", tmp_path / "saved.html")
     call("animate", "pendulum", "--until", "1", "--without-projection", "--out", tmp_path)
     for name in ("rod", "same", "saved", "pendulum"):
-        assert (tmp_path / f"{name}.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+        assert (
+            (tmp_path / f"{name}.html")
+            .read_text(encoding="utf-8")
+            .lstrip()
+            .lower()
+            .startswith("<!doctype html>")
+        )
     assert "without projection" in (tmp_path / "pendulum.html").read_text(encoding="utf-8")
     assert "use .html, .gif, .mp4" in fails("animate", "pendulum", "--out", tmp_path / "a.avi", code=2)
     assert "run its model again" in fails("animate", tmp_path / "rod.npz", "--without-projection", code=2)
@@ -422,7 +511,11 @@ def test_exit_codes_and_the_form_of_a_model_are_documented():
     for command in ("run", "compare", "animate"):
         text = call(command, "--help").stdout
         assert "q0, t_span = [1, 0], (0, 10)" in text
-        example = "\n".join(line.strip() for line in text.splitlines() if re.match(r" +(import numpy|rod = |q0, t_span)", line))
+        example = "\n".join(
+            line.strip()
+            for line in text.splitlines()
+            if re.match(r" +(import numpy|rod = |q0, t_span)", line)
+        )
         namespace: dict = {}
         exec(example, namespace)
         assert hn.solve(namespace["rod"], namespace["t_span"], namespace["q0"]).success
@@ -432,8 +525,19 @@ def test_ctrl_c_is_code_130(model):
     endless = model(MODEL + "q0, t_span = [1, 0], (0, 1e9)")
     for command in ("run", "compare"):
         program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from holonome.cli import main; main()"
-        process = subprocess.Popen([sys.executable, "-c", program, command, str(endless), *(["--points", "2"] if command == "run" else ["--method", "dopri5"])],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                program,
+                command,
+                str(endless),
+                *(["--points", "2"] if command == "run" else ["--method", "dopri5"]),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         time.sleep(4.0)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
@@ -441,11 +545,23 @@ def test_ctrl_c_is_code_130(model):
         assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize(("words", "offered"), [
-    ("run pend", "pendulum"), ("animate four", "four_bar"), ("run pendulum --method gg", "ggl"), ("reproduce yen", "yen-petzold"),
-    ("reproduce yen-petzold table-5.2 table-5.3", "table-5.3"), ("comp", "compare")])
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("run pend", "pendulum"),
+        ("animate four", "four_bar"),
+        ("run pendulum --method gg", "ggl"),
+        ("reproduce yen", "yen-petzold"),
+        ("reproduce yen-petzold table-5.2 table-5.3", "table-5.3"),
+        ("comp", "compare"),
+    ],
+)
 def test_the_shell_completes(words, offered):
-    environment = {"_HOLONOME_COMPLETE": "complete_bash", "COMP_WORDS": f"holonome {words}", "COMP_CWORD": str(len(words.split()))}
+    environment = {
+        "_HOLONOME_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"holonome {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }
     result = CliRunner().invoke(cli.app, [], env=environment, prog_name="holonome")
     assert offered in result.stdout.split()
 
@@ -493,8 +609,12 @@ def test_caches_are_cleared(tmp_path):
 
 
 def test_public_functions_hide_the_modules_they_live_in():
-    program = ("from holonome.subsolvers import Mesh; import holonome.compare; import holonome as hn; assert callable(hn.solve) and callable(hn.compare); "
-               "assert set(hn.__all__) <= set(dir(hn)) and all(getattr(hn, name) for name in hn.__all__); from holonome import *; assert solve is hn.solve")
+    program = (
+        "from holonome.coupling.subsolvers import Mesh; import holonome.comparison; import holonome as hn; "
+        "assert callable(hn.solve) and callable(hn.compare); "
+        "assert set(hn.__all__) <= set(dir(hn)) and all(getattr(hn, name) for name in hn.__all__); from "
+        "holonome import *; assert solve is hn.solve"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = hn.nothing

@@ -1,4 +1,6 @@
-"""hn.compare: errors against exact solutions, costs, drift, failures as rows, and the forms in which it is told."""
+"""hn.compare: errors against exact solutions, costs, drift, failures as rows, and the forms in which it is
+told.
+"""
 
 import csv
 import io
@@ -19,11 +21,26 @@ def pendulum() -> hn.mechanisms.Mechanism:
 
 @pytest.fixture(scope="module")
 def found(pendulum) -> hn.Comparison:
-    return hn.compare(pendulum.system, (0, 3), pendulum.q0, pendulum.v0, methods=["dopri5", "bdf", "index1"], rtols=[1e-4, 1e-6, 1e-8])
+    return hn.compare(
+        pendulum.system,
+        (0, 3),
+        pendulum.q0,
+        pendulum.v0,
+        methods=["dopri5", "bdf", "index1"],
+        rtols=[1e-4, 1e-6, 1e-8],
+    )
 
 
 def test_errors_are_those_against_the_exact_solution(pendulum, found):
-    exact = hn.compare(pendulum.system, (0, 3), pendulum.q0, pendulum.v0, methods=["dopri5", "bdf", "index1"], rtols=[1e-4, 1e-6, 1e-8], reference=pendulum.exact)
+    exact = hn.compare(
+        pendulum.system,
+        (0, 3),
+        pendulum.q0,
+        pendulum.v0,
+        methods=["dopri5", "bdf", "index1"],
+        rtols=[1e-4, 1e-6, 1e-8],
+        reference=pendulum.exact,
+    )
     assert exact.reference_error == 0
     assert found.reference_error < 1e-10
     for mine, known in zip(found.rows, exact.rows, strict=True):
@@ -37,17 +54,29 @@ def test_errors_fall_with_the_tolerance_and_cost_evaluations(found):
         assert [row.rtol for row in rows] == [1e-4, 1e-6, 1e-8]
         assert rows[0].error > rows[1].error > rows[2].error > 0
         assert rows[0].evaluations < rows[1].evaluations < rows[2].evaluations
-        assert all(0 < row.seconds < 1 and row.success and row.message == "the end was reached" for row in rows)
+        assert all(
+            0 < row.seconds < 1 and row.success and row.message == "the end was reached" for row in rows
+        )
 
 
 def test_only_the_method_without_projection_drifts(found):
-    assert all(row.drift < 1e-14 and row.velocity_drift < 1e-13 for row in found.of("dopri5") + found.of("bdf"))
+    assert all(
+        row.drift < 1e-14 and row.velocity_drift < 1e-13 for row in found.of("dopri5") + found.of("bdf")
+    )
     assert all(row.drift > 1e-9 for row in found.of("index1"))
     assert all(row.energy > 0 for row in found.rows)
 
 
 def test_a_run_that_fails_is_a_row_with_its_message(pendulum):
-    found = hn.compare(pendulum.system, (0, 3), pendulum.q0, methods=["dop853", "index2"], rtols=[1e-8], reference=pendulum.exact, max_steps=100)
+    found = hn.compare(
+        pendulum.system,
+        (0, 3),
+        pendulum.q0,
+        methods=["dop853", "index2"],
+        rtols=[1e-8],
+        reference=pendulum.exact,
+        max_steps=100,
+    )
     good, bad = found.rows
     assert good.success
     assert not bad.success
@@ -59,27 +88,46 @@ def test_a_run_that_fails_is_a_row_with_its_message(pendulum):
 
 def test_a_method_that_refuses_the_problem_is_a_row_too():
     crossing = hn.System(np.eye(2), [0.0, -1.0], lambda q: q[0] * q[1], names=["x", "y"])
-    found = hn.compare(crossing, (0, 0.1), [0, 0], methods=["dop853", "cs"], rtols=[1e-6], reference=lambda t: np.array([0 * t, -(t**2) / 2]))
+    found = hn.compare(
+        crossing,
+        (0, 0.1),
+        [0, 0],
+        methods=["dop853", "cs"],
+        rtols=[1e-6],
+        reference=lambda t: np.array([0 * t, -(t**2) / 2]),
+    )
     assert not found.of("cs")[0].success
     assert "singular" in found.of("cs")[0].message
 
 
 def test_methods_may_be_objects_and_have_labels(pendulum):
     tuned = hn.Method(hn.GGL(), hn.BDF(max_order=2))
-    found = hn.compare(pendulum.system, (0, 1), pendulum.q0, methods={"GGL, order 2": tuned, "heun": "heun"}, rtols=1e-5, reference=pendulum.exact)
+    found = hn.compare(
+        pendulum.system,
+        (0, 1),
+        pendulum.q0,
+        methods={"GGL, order 2": tuned, "heun": "heun"},
+        rtols=1e-5,
+        reference=pendulum.exact,
+    )
     assert found.methods == ["GGL, order 2", "heun"]
-    assert hn.compare(pendulum.system, (0, 1), pendulum.q0, methods=[tuned], rtols=[1e-5], reference=pendulum.exact).methods == ["GGL + BDF"]
+    assert hn.compare(
+        pendulum.system, (0, 1), pendulum.q0, methods=[tuned], rtols=[1e-5], reference=pendulum.exact
+    ).methods == ["GGL + BDF"]
     with pytest.raises(ValueError, match="not compared; there are GGL, order 2, heun"):
         found.of("bdf")
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"methods": ["rk99"]}, "choose one of auto, dopri5"),
-    ({"methods": ["bdf", "bdf"]}, "'bdf' appears more than once"),
-    ({"t_eval": [1.0]}, "t_eval: compare chooses it itself"),
-    ({"rtols": [3.0]}, "rtols: 3.0"),
-    ({"reference": 7}, "reference: 7"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": ["rk99"]}, "choose one of auto, dopri5"),
+        ({"methods": ["bdf", "bdf"]}, "'bdf' appears more than once"),
+        ({"t_eval": [1.0]}, "t_eval: compare chooses it itself"),
+        ({"rtols": [3.0]}, "rtols: 3.0"),
+        ({"reference": 7}, "reference: 7"),
+    ],
+)
 def test_wrong_arguments_are_named(pendulum, options, message):
     with pytest.raises(ValueError, match=message):
         hn.compare(pendulum.system, (0, 1), pendulum.q0, **options)
@@ -92,8 +140,18 @@ def test_a_wrong_start_raises(pendulum):
 
 def test_ordinary_differential_equations_and_time_that_runs_backward():
     circle = hn.ODE(lambda x: np.array([-x[1], x[0]]), n=2)
-    found = hn.compare(circle, (0, -5), [1, 0], methods=["dop853", "bdf"], rtols=[1e-6, 1e-9], reference=lambda t: np.array([np.cos(t), np.sin(t)]))
-    assert all(row.success and 1e-13 < row.error < 1e-3 and math.isnan(row.drift) and math.isnan(row.energy) for row in found.rows)
+    found = hn.compare(
+        circle,
+        (0, -5),
+        [1, 0],
+        methods=["dop853", "bdf"],
+        rtols=[1e-6, 1e-9],
+        reference=lambda t: np.array([np.cos(t), np.sin(t)]),
+    )
+    assert all(
+        row.success and 1e-13 < row.error < 1e-3 and math.isnan(row.drift) and math.isnan(row.energy)
+        for row in found.rows
+    )
     assert "|g|" not in str(found)
 
 
@@ -103,7 +161,9 @@ def test_the_table_fits(found, width):
     console.print(found)
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= width
-    assert sum(line.strip()[:6].rstrip() in ("dopri5", "bdf", "index1") or "e-0" in line for line in lines) >= 9
+    assert (
+        sum(line.strip()[:6].rstrip() in ("dopri5", "bdf", "index1") or "e-0" in line for line in lines) >= 9
+    )
     assert "…" not in console.export_text()
 
 
@@ -119,7 +179,7 @@ def test_rows_are_saved_and_become_a_frame(found, tmp_path):
 
 
 def test_ctrl_c_ends_the_comparison(pendulum, monkeypatch):
-    module = sys.modules["holonome.compare"]
+    module = sys.modules["holonome.comparison"]
     real = module.solve
 
     def interrupted(*arguments, **options):
@@ -134,7 +194,14 @@ def test_ctrl_c_ends_the_comparison(pendulum, monkeypatch):
 
 def test_progress_is_told(pendulum):
     told = []
-    hn.compare(pendulum.system, (0, 1), pendulum.q0, methods=["dopri5"], rtols=[1e-3, 1e-4], progress=lambda fraction, what: told.append((fraction, what)))
+    hn.compare(
+        pendulum.system,
+        (0, 1),
+        pendulum.q0,
+        methods=["dopri5"],
+        rtols=[1e-3, 1e-4],
+        progress=lambda fraction, what: told.append((fraction, what)),
+    )
     assert [what for _, what in told] == ["reference", "dopri5, rtol 0.001", "dopri5, rtol 0.0001"]
     assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
 

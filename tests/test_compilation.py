@@ -1,4 +1,6 @@
-"""Machine code gives what CasADi gives, for every operation; the cache survives damage, rivals and missing rights."""
+"""Machine code gives what CasADi gives, for every operation; the cache survives damage, rivals and missing
+rights.
+"""
 
 import multiprocessing
 import os
@@ -10,9 +12,9 @@ import numpy as np
 import pytest
 
 import holonome as hn
-from holonome import compilation
-from holonome.engine.calls import run_kernel
-from holonome.engine.context import OK, PARAMETERS, SINGULAR
+from holonome.machine import compilation
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK, PARAMETERS, SINGULAR
 
 OPERATIONS = {
     "arithmetic": lambda a, b: a * b - a / b + 2 * a - (-b) + 1 / a,
@@ -28,7 +30,9 @@ OPERATIONS = {
     "sign": lambda a, b: ca.sign(a) * ca.fabs(b) + ca.copysign(a, b),
     "least": lambda a, b: ca.fmin(a, b) - ca.fmax(a, b),
     "compare": lambda a, b: (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b),
-    "logic": lambda a, b: ca.logic_and(a > 0, b > 0) + 2 * ca.logic_or(a > 0, b > 0) + 4 * ca.logic_not(a > 0),
+    "logic": lambda a, b: (
+        ca.logic_and(a > 0, b > 0) + 2 * ca.logic_or(a > 0, b > 0) + 4 * ca.logic_not(a > 0)
+    ),
     "choose": lambda a, b: ca.if_else(a > b, ca.log(ca.fabs(a)), b),
     "remainder": lambda a, b: ca.fmod(a, b) + ca.remainder(a, b),
     "special": lambda a, b: ca.erf(a) + ca.expm1(b) + ca.log1p(ca.fabs(a)),
@@ -48,7 +52,9 @@ def symbols():
 
 def evaluate(kernel, size, t=0.5, y=(0.3, -1.2), z=(0.7,), p=(2.0,)):
     out = np.full(size, np.nan)
-    status = run_kernel(kernel.address, t, np.array(y), np.array(z), np.concatenate([np.zeros(PARAMETERS), p]), out)
+    status = run_kernel(
+        kernel.address, t, np.array(y), np.array(z), np.concatenate([np.zeros(PARAMETERS), p]), out
+    )
     return status, out
 
 
@@ -66,15 +72,26 @@ def test_every_operation_gives_what_casadi_gives(name):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_sines_and_cosines_to_the_last_place(count):
     y = ca.SX.sym("y", count)
-    compiled = compilation.kernel(ca.vertcat(ca.sin(y), ca.cos(y)), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    compiled = compilation.kernel(
+        ca.vertcat(ca.sin(y), ca.cos(y)), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)]
+    )
     rng = np.random.default_rng(count)
-    angles = np.concatenate([rng.uniform(-7, 7, 700), 10 ** rng.uniform(-300, 9, 200), np.arange(-150, 150) * np.pi / 4, rng.integers(1, 2**29, 200) * (np.pi / 2)])
+    angles = np.concatenate(
+        [
+            rng.uniform(-7, 7, 700),
+            10 ** rng.uniform(-300, 9, 200),
+            np.arange(-150, 150) * np.pi / 4,
+            rng.integers(1, 2**29, 200) * (np.pi / 2),
+        ]
+    )
     out = np.empty((angles.size // count, 2 * count))
     rows = angles[: len(out) * count].reshape(-1, count)
     for angle, result in zip(rows, out, strict=True):
         assert run_kernel(compiled.address, 0.0, angle, angle, np.zeros(PARAMETERS + 1), result) == OK
     with mpmath.workdps(50):
-        exact = np.array([[float(f(mpmath.mpf(x))) for f in (mpmath.sin, mpmath.cos) for x in row] for row in rows])
+        exact = np.array(
+            [[float(f(mpmath.mpf(x))) for f in (mpmath.sin, mpmath.cos) for x in row] for row in rows]
+        )
     assert np.all(np.abs(out - exact) <= np.spacing(np.abs(exact)))
 
 
@@ -107,7 +124,10 @@ def test_inputs_constants_and_structural_zeros():
     assert np.all(np.isnan(out[[1, 3]]))
 
 
-@pytest.mark.parametrize(("y", "status"), [((1.0, 0.0), OK), ((-1.0, 0.0), SINGULAR), ((0.0, 0.0), SINGULAR), ((np.nan, 0.0), SINGULAR)])
+@pytest.mark.parametrize(
+    ("y", "status"),
+    [((1.0, 0.0), OK), ((-1.0, 0.0), SINGULAR), ((0.0, 0.0), SINGULAR), ((np.nan, 0.0), SINGULAR)],
+)
 def test_margin_decides_the_status(y, status):
     inputs = symbols()
     kernel = compilation.kernel(inputs[1] * 2, inputs, margin=inputs[1][0])
@@ -185,5 +205,8 @@ def test_a_sweep_compiles_nothing(monkeypatch):
     mechanism = hn.mechanisms.pendulum()
     hn.solve(mechanism.system, (0, 1), mechanism.q0)
     monkeypatch.setattr(compilation, "_compile", lambda *_: pytest.fail("compiled again"))
-    ends = [hn.solve(mechanism.system, (0, 1), mechanism.q0, parameters={"gravity": g}).q[0, -1] for g in (1.62, 3.7, 9.81)]
+    ends = [
+        hn.solve(mechanism.system, (0, 1), mechanism.q0, parameters={"gravity": g}).q[0, -1]
+        for g in (1.62, 3.7, 9.81)
+    ]
     assert len(set(ends)) == 3

@@ -1,20 +1,24 @@
-"""Coordinate splitting: the iterations of Yen & Petzold against the formulas of the paper, their order, their counts, and their failures."""
+"""Coordinate splitting: the iterations of Yen & Petzold against the formulas of the paper, their order, their
+counts, and their failures.
+"""
 
 import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.engine.calls import run_kernel
-from holonome.engine.context import OK
+from holonome.dynamics.kernels import kernels
+from holonome.dynamics.start import dependent_rows
 from holonome.formulations import coordinate_split as cs
-from holonome.formulations.underlying_ode import kernels
-from holonome.initial import dependent_rows
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK
 
 PAPER = hn.BDF.dassl(max_order=2)
 
 
 class Step:
-    """The equations (2.12) of one step of implicit Euler, straight from the paper: P as a matrix, derivatives by differences."""
+    """The equations (2.12) of one step of implicit Euler, straight from the paper: P as a matrix, derivatives
+    by differences.
+    """
 
     def __init__(self, system, q, v, cj, t=0.0):
         self.system, self.q_old, self.v_old, self.cj, self.t, self.n = system, q, v, cj, t, system.n
@@ -68,8 +72,18 @@ class Iteration:
         y, out = self.y(x), np.zeros(self.size)
         self.block[cs.FRESH] = 1.0
         assert run_kernel(self.compiled.prediction, self.step.t, y, self.block, self.context, out) == OK
-        y[x.size: self.size] = out[: self.size - x.size]
-        assert run_kernel(self.compiled.factors, self.step.t, y, np.append(self.step.cj, np.zeros(self.size)), self.context, self.factors) == OK
+        y[x.size : self.size] = out[: self.size - x.size]
+        assert (
+            run_kernel(
+                self.compiled.factors,
+                self.step.t,
+                y,
+                np.append(self.step.cj, np.zeros(self.size)),
+                self.context,
+                self.factors,
+            )
+            == OK
+        )
 
     def increment(self, x):
         F, delta = np.zeros(self.size + 1), np.zeros(self.size + 1)
@@ -81,12 +95,14 @@ class Iteration:
     def Y(self):
         n, m, mg = (int(self.block[i]) for i in (cs.N, cs.ROWS, cs.POSITION_ROWS))
         order = cs._places(n, m, mg)[3]
-        return [int(i) for i in self.block[order: order + int(self.block[cs.RANK])]]
+        return [int(i) for i in self.block[order : order + int(self.block[cs.RANK])]]
 
 
 def a_step(name, cj=40.0):
     mechanism = hn.mechanisms.get(name)
-    sol = hn.solve(mechanism.system, (0, 0.3 * mechanism.t_span[1]), mechanism.q0, mechanism.v0, rtol=1e-10, atol=1e-10)
+    sol = hn.solve(
+        mechanism.system, (0, 0.3 * mechanism.t_span[1]), mechanism.q0, mechanism.v0, rtol=1e-10, atol=1e-10
+    )
     step = Step(mechanism.system, sol.q[:, -1], sol.v[:, -1], cj)
     x = np.concatenate([sol.q[:, -1] + sol.v[:, -1] / cj, sol.v[:, -1] + sol.a[:, -1] / cj])
     return step, x
@@ -111,7 +127,9 @@ def test_cs_is_newtons_method_on_the_projected_equations(name, every):
 
 @pytest.mark.parametrize("name", ["pendulum", "slider_crank_unequal", "four_bar", "double_pendulum"])
 def test_first_iterates_to_rounding(name):
-    """CS against the linear system (2.14), whose blocks are formed from exact derivatives instead of differences."""
+    """CS against the linear system (2.14), whose blocks are formed from exact derivatives instead of
+    differences.
+    """
     step, x = a_step(name)
     iteration, n = Iteration(step, hn.CoordinateSplit("CS")), step.n
     iteration.predict(x)
@@ -119,8 +137,14 @@ def test_first_iterates_to_rounding(name):
     q, v = np.split(x, 2)
     P, p = step.P(q, Y), step.pieces(q, v)
     dr, ds = exact_derivatives(step, x, Y)
-    J = np.vstack([P @ (dr[0] + np.hstack([ds[0], np.zeros((n, n))])), P @ (dr[1] + np.hstack([ds[1], np.zeros((n, n))])), np.hstack([p["D"], p["C"]]),
-                   np.hstack([p["C"], 0 * p["C"]])])
+    J = np.vstack(
+        [
+            P @ (dr[0] + np.hstack([ds[0], np.zeros((n, n))])),
+            P @ (dr[1] + np.hstack([ds[1], np.zeros((n, n))])),
+            np.hstack([p["D"], p["C"]]),
+            np.hstack([p["C"], 0 * p["C"]]),
+        ]
+    )
     expected = np.linalg.solve(J, -step.F(x, Y))
     np.testing.assert_allclose(iteration.increment(x)[0], expected, atol=1e-12 * max(1.0, np.max(np.abs(x))))
 
@@ -134,8 +158,15 @@ def exact_derivatives(step, x, Y):
     q, v = model.q, model.v
     r_1 = step.cj * (q - step.q_old) - v
     r_2 = model.M @ (step.cj * (v - step.v_old)) - model.f
-    outs = [ca.jacobian(r_1, model.y), ca.jacobian(r_2, model.y), ca.jacobian(model.C.T @ s_1, q), ca.jacobian(model.C.T @ s_2, q)]
-    values = ca.Function("d", [model.t, q, v, model.p], outs)(step.t, x[:n], x[n:], step.system.parameters.flat)
+    outs = [
+        ca.jacobian(r_1, model.y),
+        ca.jacobian(r_2, model.y),
+        ca.jacobian(model.C.T @ s_1, q),
+        ca.jacobian(model.C.T @ s_2, q),
+    ]
+    values = ca.Function("d", [model.t, q, v, model.p], outs)(
+        step.t, x[:n], x[n:], step.system.parameters.flat
+    )
     a, b, c, d = (np.array(ca.densify(value)) for value in values)
     return (a, b), (c, d)
 
@@ -176,12 +207,22 @@ def test_order_at_constant_step(iteration, order):
     mechanism = hn.mechanisms.pendulum(theta0=2.0)
     errors = []
     for count in STEPS[order]:
-        method = hn.Method(hn.CoordinateSplit(iteration), hn.BDF(max_order=order, step=1.5 / count, order=order, newton_tolerance=1e-10))
-        sol = hn.solve(mechanism.system, (0, 1.5), mechanism.q0, mechanism.v0, method=method, rtol=1e-4, atol=1e-4)
+        method = hn.Method(
+            hn.CoordinateSplit(iteration),
+            hn.BDF(max_order=order, step=1.5 / count, order=order, newton_tolerance=1e-10),
+        )
+        sol = hn.solve(
+            mechanism.system, (0, 1.5), mechanism.q0, mechanism.v0, method=method, rtol=1e-4, atol=1e-4
+        )
         assert sol.success, sol.message
         assert sol.splits >= 1
         late = sol.t > 0.3
-        errors.append([np.max(np.abs(found - wanted)[:, late]) for found, wanted in zip((sol.q, sol.v, sol.lam), mechanism.exact(sol.t), strict=True)])
+        errors.append(
+            [
+                np.max(np.abs(found - wanted)[:, late])
+                for found, wanted in zip((sol.q, sol.v, sol.lam), mechanism.exact(sol.t), strict=True)
+            ]
+        )
     orders = np.log2(np.array(errors[0]) / np.array(errors[1]))
     assert np.all(orders > order - 0.3), (orders, errors)
 
@@ -190,10 +231,20 @@ def test_order_at_constant_step(iteration, order):
 @pytest.mark.parametrize("name", ["pendulum", "slider_crank_unequal", "andrews", "two_link_arm"])
 def test_error_follows_the_tolerance(method, name):
     mechanism = hn.mechanisms.get(name)
-    exact = hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, rtol=1e-12, atol=1e-12).q[:, -1]
+    exact = hn.solve(
+        mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, rtol=1e-12, atol=1e-12
+    ).q[:, -1]
     errors = []
     for tolerance in (1e-4, 1e-6, 1e-8):
-        sol = hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
+        sol = hn.solve(
+            mechanism.system,
+            mechanism.t_span,
+            mechanism.q0,
+            mechanism.v0,
+            method=method,
+            rtol=tolerance,
+            atol=tolerance,
+        )
         assert sol.success, sol.message
         assert sol.drift[0] < tolerance
         errors.append(np.max(np.abs(sol.q[:, -1] - exact)))
@@ -203,28 +254,64 @@ def test_error_follows_the_tolerance(method, name):
 
 def counts(formulation, tolerance, eps):
     mechanism = hn.mechanisms.stiff_spring(eps=eps)
-    sol = hn.solve(mechanism.system, (0, 0.05), [0.04471, -0.999], method=hn.Method(formulation, PAPER), rtol=tolerance, atol=tolerance, first_step=1e-6)
+    sol = hn.solve(
+        mechanism.system,
+        (0, 0.05),
+        [0.04471, -0.999],
+        method=hn.Method(formulation, PAPER),
+        rtol=tolerance,
+        atol=tolerance,
+        first_step=1e-6,
+    )
     assert sol.success
     return [sol.steps, sol.nfev, sol.njev, sol.error_failures, sol.newton_failures]
 
 
-@pytest.mark.parametrize(("iteration", "tolerance", "eps", "published"), [
-    ("CS", 1e-3, 1e-4, [150, 474, 58, 20, 0]), ("CS", 1e-3, 1e-5, [135, 455, 56, 18, 0]), ("CS", 1e-4, 1e-4, [943, 2727, 217, 66, 0]),
-    ("CM", 1e-3, 1e-4, [72, 208, 31, 7, 0]), ("CM", 1e-3, 1e-5, [66, 205, 32, 4, 0]), ("CM", 1e-4, 1e-4, [193, 577, 56, 14, 0])])
+@pytest.mark.parametrize(
+    ("iteration", "tolerance", "eps", "published"),
+    [
+        ("CS", 1e-3, 1e-4, [150, 474, 58, 20, 0]),
+        ("CS", 1e-3, 1e-5, [135, 455, 56, 18, 0]),
+        ("CS", 1e-4, 1e-4, [943, 2727, 217, 66, 0]),
+        ("CM", 1e-3, 1e-4, [72, 208, 31, 7, 0]),
+        ("CM", 1e-3, 1e-5, [66, 205, 32, 4, 0]),
+        ("CM", 1e-4, 1e-4, [193, 577, 56, 14, 0]),
+    ],
+)
 def test_table_5_2(iteration, tolerance, eps, published):
-    """Steps, evaluations, Jacobians and failures as published, with a first step of 1e-6, which the paper does not give."""
+    """Steps, evaluations, Jacobians and failures as published, with a first step of 1e-6, which the paper
+    does not give.
+    """
     formulation = hn.CoordinateSplit(iteration, refresh="jacobian", error_test="x")
     assert counts(formulation, tolerance, eps) == pytest.approx(published, rel=0.04)
 
 
 def test_frozen_p_gains_by_damping():
-    """Table 5.2 at 1e-4: with P at the prediction CM takes as many steps as CS; the factor five of the frozen P is energy lost."""
-    steps = {refresh: counts(hn.CoordinateSplit("CM", refresh, "x"), 1e-4, 1e-4)[0] for refresh in ("step", "jacobian")}
-    assert steps["step"] == pytest.approx(counts(hn.CoordinateSplit("CS", error_test="x"), 1e-4, 1e-4)[0], rel=0.15)
+    """Table 5.2 at 1e-4: with P at the prediction CM takes as many steps as CS; the factor five of the frozen
+    P is energy lost.
+    """
+    steps = {
+        refresh: counts(hn.CoordinateSplit("CM", refresh, "x"), 1e-4, 1e-4)[0]
+        for refresh in ("step", "jacobian")
+    }
+    assert steps["step"] == pytest.approx(
+        counts(hn.CoordinateSplit("CS", error_test="x"), 1e-4, 1e-4)[0], rel=0.15
+    )
     assert 150 < steps["jacobian"] < 230
     mechanism, left = hn.mechanisms.stiff_spring(), {}
-    for name, formulation in {"CS": hn.CoordinateSplit("CS", error_test="x"), "frozen": hn.CoordinateSplit("CM", "jacobian", "x")}.items():
-        sol = hn.solve(mechanism.system, (0, 0.005), mechanism.q0, mechanism.v0, method=hn.Method(formulation, PAPER), rtol=1e-4, atol=1e-4)
+    for name, formulation in {
+        "CS": hn.CoordinateSplit("CS", error_test="x"),
+        "frozen": hn.CoordinateSplit("CM", "jacobian", "x"),
+    }.items():
+        sol = hn.solve(
+            mechanism.system,
+            (0, 0.005),
+            mechanism.q0,
+            mechanism.v0,
+            method=hn.Method(formulation, PAPER),
+            rtol=1e-4,
+            atol=1e-4,
+        )
         lowest = mechanism.system.functions["potential"].evaluate({"t": 0.0, "q": np.array([0.0, -1.0])})[0]
         left[name] = (sol.energy[-1] - lowest) / (sol.energy[0] - lowest)
     assert left["CS"] > 0.5 > 0.1 > left["frozen"]
@@ -237,14 +324,24 @@ def test_frozen_p_does_not_converge():
         errors[refresh] = []
         for tolerance in (1e-4, 1e-7):
             method = hn.Method(hn.CoordinateSplit("CM", refresh), hn.BDF(max_order=2))
-            sol = hn.solve(mechanism.system, (0, 2), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
+            sol = hn.solve(
+                mechanism.system,
+                (0, 2),
+                mechanism.q0,
+                mechanism.v0,
+                method=method,
+                rtol=tolerance,
+                atol=tolerance,
+            )
             errors[refresh].append(np.max(np.abs(sol.q - mechanism.exact(sol.t)[0])))
     assert errors["step"][1] < 0.02 * errors["step"][0]
     assert errors["jacobian"][1] > 20 * errors["step"][1]
 
 
 def test_driven_problem():
-    """A system of the class (4.2), stiff along the normal and the tangent of a moving point: CM follows the smooth motion where Newton's method of CS fails and fails."""
+    """A system of the class (4.2), stiff along the normal and the tangent of a moving point: CM follows the
+    smooth motion where Newton's method of CS fails and fails.
+    """
 
     def force(t, q, p):
         normal, tangent = np.array([np.sin(t), -np.cos(t)]), np.array([np.cos(t), np.sin(t)])
@@ -262,7 +359,9 @@ def test_driven_problem():
 
 
 def test_many_changes_of_the_split():
-    """Twenty point masses in a row, 40 coordinates, fall from the horizontal: the accuracy of GGL, and no more steps and rejections."""
+    """Twenty point masses in a row, 40 coordinates, fall from the horizontal: the accuracy of GGL, and no
+    more steps and rejections.
+    """
 
     def rods(q):
         p = q.reshape(20, 2)
@@ -272,7 +371,10 @@ def test_many_changes_of_the_split():
     system, q0 = hn.System(np.full(40, 0.05), np.tile([0.0, -9.81 * 0.05], 20), rods), np.zeros(40)
     q0[0::2] = 0.05 * np.arange(1, 21)
     exact = hn.solve(system, (0, 1.5), q0, rtol=1e-11, atol=1e-11).q[:, -1]
-    results = {method: hn.solve(system, (0, 1.5), q0, method=method, rtol=1e-6, atol=1e-6) for method in ("ggl", "cs", "cm")}
+    results = {
+        method: hn.solve(system, (0, 1.5), q0, method=method, rtol=1e-6, atol=1e-6)
+        for method in ("ggl", "cs", "cm")
+    }
     errors = {method: np.max(np.abs(sol.q[:, -1] - exact)) for method, sol in results.items()}
     for method in ("cs", "cm"):
         assert results[method].splits >= 10
@@ -283,21 +385,41 @@ def test_many_changes_of_the_split():
 
 @pytest.mark.parametrize("method", ["cs", "cm"])
 def test_redundant_moving_and_velocity_constraints(method):
-    """Rows twice; constraints that move; rows on velocities, which split positions and velocities differently."""
-    double = hn.System(np.eye(2), [0.0, -9.81], lambda q: np.array([q @ q - 1, 3 * (q @ q) - 3, np.sqrt(q @ q) - 1]))
+    """Rows twice; constraints that move; rows on velocities, which split positions and velocities
+    differently.
+    """
+    double = hn.System(
+        np.eye(2), [0.0, -9.81], lambda q: np.array([q @ q - 1, 3 * (q @ q) - 3, np.sqrt(q @ q) - 1])
+    )
     single = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1)
-    a, b = (hn.solve(system, (0, 5), [1, 0], method=method, rtol=1e-8, atol=1e-8) for system in (double, single))
+    a, b = (
+        hn.solve(system, (0, 5), [1, 0], method=method, rtol=1e-8, atol=1e-8) for system in (double, single)
+    )
     assert a.success, a.message
     np.testing.assert_allclose(a.q[:, -1], b.q[:, -1], atol=1e-4)
     np.testing.assert_allclose(a.a[:, -1], b.a[:, -1], atol=1e-3)
 
-    moving = hn.System(np.eye(2), [0.0, -9.81], lambda t, q: (q[0] - 0.2 * np.sin(5 * t)) ** 2 + q[1] ** 2 - 1)
+    moving = hn.System(
+        np.eye(2), [0.0, -9.81], lambda t, q: (q[0] - 0.2 * np.sin(5 * t)) ** 2 + q[1] ** 2 - 1
+    )
     start = hn.consistent(moving, [0.6, -0.8], repair=True)
-    a, b = (hn.solve(moving, (0, 5), start.q, start.v, method=m, rtol=1e-9, atol=1e-9) for m in (method, "dop853"))
+    a, b = (
+        hn.solve(moving, (0, 5), start.q, start.v, method=m, rtol=1e-9, atol=1e-9) for m in (method, "dop853")
+    )
     np.testing.assert_allclose(a.q[:, -1], b.q[:, -1], atol=1e-5)
 
-    skate = hn.System([1.0, 1.0, 0.3, 0.2], [0.3, -1.0, 0.0, 0.0], lambda q: q[2] - q[3], velocity_constraint=lambda q, v: np.sin(q[2]) * v[0] - np.cos(q[2]) * v[1])
-    a, b = (hn.solve(skate, (0, 5), [0, 0, 0.3, 0.3], [np.cos(0.3), np.sin(0.3), 1, 1], method=m, rtol=1e-9, atol=1e-9) for m in (method, "dop853"))
+    skate = hn.System(
+        [1.0, 1.0, 0.3, 0.2],
+        [0.3, -1.0, 0.0, 0.0],
+        lambda q: q[2] - q[3],
+        velocity_constraint=lambda q, v: np.sin(q[2]) * v[0] - np.cos(q[2]) * v[1],
+    )
+    a, b = (
+        hn.solve(
+            skate, (0, 5), [0, 0, 0.3, 0.3], [np.cos(0.3), np.sin(0.3), 1, 1], method=m, rtol=1e-9, atol=1e-9
+        )
+        for m in (method, "dop853")
+    )
     assert a.success, a.message
     np.testing.assert_allclose(a.q[:, -1], b.q[:, -1], atol=1e-4)
 
@@ -311,7 +433,9 @@ def test_without_constraints():
 def test_multipliers_after_the_fact():
     mechanism = hn.mechanisms.get("slider_crank_unequal")
     for method in ("cs", "cm"):
-        sol = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=method, rtol=1e-8, atol=1e-8)
+        sol = hn.solve(
+            mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=method, rtol=1e-8, atol=1e-8
+        )
         exact = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(sol.lam[:, -1], exact.lam[:, -1], rtol=1e-3, atol=1e-2)
 
@@ -327,13 +451,22 @@ def test_bad_choices_are_named():
 
 def test_dependent_rows_are_the_same_as_at_the_start():
     """The elimination leaves out the rows that the check of the start names."""
-    double = hn.System(np.eye(3), np.zeros(3), lambda q: np.array([q[0] + q[1], 2 * (q[0] + q[1]), q[2] - q[0], q[2] + q[1]]))
+    double = hn.System(
+        np.eye(3), np.zeros(3), lambda q: np.array([q[0] + q[1], 2 * (q[0] + q[1]), q[2] - q[0], q[2] + q[1]])
+    )
     step = Step(double, np.zeros(3), np.zeros(3), 10.0)
     iteration = Iteration(step, hn.CoordinateSplit("CM"))
     iteration.block[cs.FRESH] = 1.0
-    run_kernel(iteration.compiled.prediction, 0.0, iteration.y(np.zeros(6)), iteration.block, step.context, np.zeros(iteration.size))
+    run_kernel(
+        iteration.compiled.prediction,
+        0.0,
+        iteration.y(np.zeros(6)),
+        iteration.block,
+        step.context,
+        np.zeros(iteration.size),
+    )
     rank, dependent = dependent_rows(step.pieces(np.zeros(3), np.zeros(3))["C"])
-    spare = iteration.block[iteration.compiled.spare_at:]
+    spare = iteration.block[iteration.compiled.spare_at :]
     assert int(iteration.block[cs.RANK]) == rank == 2
     assert [i for i in range(4) if spare[i] > 0] == dependent == [1, 3]
 
@@ -350,8 +483,13 @@ def test_a_cusp_is_named(method):
 
 @pytest.mark.parametrize("method", ["cs", "cm"])
 def test_singular_positions_on_the_way(method):
-    """The equal bars of a slider-crank pass the singular position, GY with them: the split is kept or chosen anew, and the motion goes on on its branch."""
+    """The equal bars of a slider-crank pass the singular position, GY with them: the split is kept or chosen
+    anew, and the motion goes on on its branch.
+    """
     mechanism = hn.mechanisms.slider_crank()
-    sol, exact = (hn.solve(mechanism.system, (0, 20), mechanism.q0, mechanism.v0, method=m, rtol=1e-8, atol=1e-8) for m in (method, "dop853"))
+    sol, exact = (
+        hn.solve(mechanism.system, (0, 20), mechanism.q0, mechanism.v0, method=m, rtol=1e-8, atol=1e-8)
+        for m in (method, "dop853")
+    )
     assert sol.success, sol.message
     np.testing.assert_allclose(sol.q[:, -1], exact.q[:, -1], atol=2e-3)

@@ -1,4 +1,6 @@
-"""The pages tell the truth: their code runs, prints what they say, their commands exist, their links lead somewhere, and their recipes are the examples."""
+"""The pages tell the truth: their code runs, prints what they say, their commands exist, their links lead
+somewhere, and their recipes are the examples.
+"""
 
 import re
 import shlex
@@ -12,7 +14,14 @@ import typer
 from holonome.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_generated", "gallery"} & set(page.parts))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if not {"_build", "_generated", "gallery"} & set(page.parts)
+    ),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 RECIPE = re.compile(r"examples/(\w+\.py)\)[^`]*```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -23,17 +32,23 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     """Language and text of each block, and what stands between it and the block before."""
     text, found, end = page.read_text(encoding="utf-8"), [], 0
     for match in BLOCK.finditer(text):
-        found.append((match[1], match[2], text[end: match.start()]))
+        found.append((match[1], match[2], text[end : match.start()]))
         end = match.end()
     return found
 
 
 def pages_with(language: str) -> list:
-    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if any(kind == language for kind, _, _ in blocks(page))]
+    return [
+        pytest.param(page, id=str(page.relative_to(ROOT)))
+        for page in PAGES
+        if any(kind == language for kind, _, _ in blocks(page))
+    ]
 
 
 def assert_same_output(told: str, printed: str) -> None:
-    """Equal words; equal numbers but for a tenth, small ones such as 3e-08 but for a factor of five, or for rounding where both are tiny."""
+    """Equal words; equal numbers but for a tenth, small ones such as 3e-08 but for a factor of five, or for
+    rounding where both are tiny.
+    """
     words = [re.sub(r"[\[\]]", " ", NUMBER.sub("#", text)).split() for text in (told, printed)]
     assert words[0] == words[1], printed
     for text, other in zip(NUMBER.findall(told), NUMBER.findall(printed), strict=True):
@@ -44,7 +59,9 @@ def assert_same_output(told: str, printed: str) -> None:
 @pytest.mark.parametrize("page", pages_with("python"))
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg")
 def test_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
-    """One block after the other in one namespace, in an empty folder; a text block behind one is what it prints."""
+    """One block after the other in one namespace, in an empty folder; a text block behind one is what it
+    prints.
+    """
     monkeypatch.chdir(tmp_path)
     namespace, printed = {"__name__": "page"}, ""
     for language, code, between in blocks(page):
@@ -77,17 +94,27 @@ def test_links_between_files_lead_somewhere(page):
 
 
 def test_recipes_are_the_examples():
-    """What a page shows of an example, right behind a link to it, is part of it; every example is shown by a page, or is one of its own."""
+    """What a page shows of an example, right behind a link to it, is part of it; every example is shown by a
+    page, or is one of its own.
+    """
     shown = set()
     for page in PAGES:
         for name, code in RECIPE.findall(page.read_text(encoding="utf-8")):
             assert code in (ROOT / "examples" / name).read_text(encoding="utf-8"), f"{page.name}: {name}"
             shown.add(name)
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == shown | {"watt_linkage.py", "five_bar_robot.py"}
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == shown | {
+        "watt_linkage.py",
+        "five_bar_robot.py",
+    }
 
 
 def test_tables_of_the_pages_are_what_was_measured():
-    done = subprocess.run([sys.executable, ROOT / "benchmarks" / "tables.py", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "tables.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}run: python benchmarks/tables.py"
 
 
@@ -95,9 +122,21 @@ def test_messages_that_a_page_explains_exist():
     """Every piece of a quoted message, between the places of names and numbers, stands in the source."""
     source = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     source = re.sub(r'"\s*\n\s*f?"', "", source)
-    quoted = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^(`.*)\n: ", (ROOT / "docs" / "howto" / "messages.md").read_text(encoding="utf-8"), re.MULTILINE)))
+    quoted = re.findall(
+        r"`([^`]+)`",
+        "\n".join(
+            re.findall(
+                r"^(`.*)\n: ",
+                (ROOT / "docs" / "howto" / "messages.md").read_text(encoding="utf-8"),
+                re.MULTILINE,
+            )
+        ),
+    )
     assert len(quoted) > 60
     for message in quoted:
-        pieces = [piece.strip(" ()[]':;,.=") for piece in re.split(r"…|dop853, then bdf|ZeroDivisionError|t = 0, q = ", message)]
+        pieces = [
+            piece.strip(" ()[]':;,.=")
+            for piece in re.split(r"…|dop853, then bdf|ZeroDivisionError|t = 0, q = ", message)
+        ]
         missing = [piece for piece in pieces if len(piece) > 8 and piece not in source]
         assert not missing, message

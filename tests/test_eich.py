@@ -17,7 +17,9 @@ def computed():
 
 
 def test_published_table_satisfies_the_constraints():
-    """Rows with projection lie on the manifold, so Δx = Δy²/2, Δẋ = Δy Δẏ and Δλ = |Δẏ² ± γ Δy| to the two digits printed: the scan was read correctly."""
+    """Rows with projection lie on the manifold, so Δx = Δy²/2, Δẋ = Δy Δẏ and Δλ = |Δẏ² ± γ Δy| to the two
+    digits printed: the scan was read correctly.
+    """
     rows = [line for line in published("eich_1993", "table_3_1") if line["projection"] == "yes"]
     assert [line["TOL"] for line in rows] == ["1e-5", "1e-6", "1e-7", "1e-8", "1e-9"]
     for line in rows:
@@ -33,13 +35,17 @@ def test_pendulum_has_a_period_of_two_seconds():
 
 
 def test_projection_reduces_the_errors():
-    """At TOL 1e-9 Δẏ is at least 20 times smaller. Single errors are a matter of chance, so in the mean square of a few."""
+    """At TOL 1e-9 Δẏ is at least 20 times smaller. Single errors are a matter of chance, so in the mean
+    square of a few.
+    """
     assert eich.gain(*(eich.scatter(projection, 1e-9, 6) for projection in eich.FORMULATIONS)) > 20
 
 
 def test_residual_is_at_rounding_level():
     pendulum = hn.mechanisms.pendulum(gravity=eich.GRAVITY)
-    solution = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=eich.method("yes"), rtol=1e-9, atol=1e-9)
+    solution = hn.solve(
+        pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=eich.method("yes"), rtol=1e-9, atol=1e-9
+    )
     assert solution.drift[0] <= 1e-15
 
 
@@ -47,7 +53,9 @@ def test_table_3_1(computed):
     table = computed["table-3.1"]
     assert len(table.rows) == 25
     assert all(row.measured["with"] < row.measured["without"] for row in table.rows)
-    assert all(row.verdict == "reproduced" for row in table.rows if row.case["TOL"] in ("1e-7", "1e-8", "1e-9"))
+    assert all(
+        row.verdict == "reproduced" for row in table.rows if row.case["TOL"] in ("1e-7", "1e-8", "1e-9")
+    )
     assert table.claims[0].verdict == table.claims[1].verdict == "reproduced"
 
 
@@ -55,7 +63,11 @@ def test_table_3_1(computed):
 @pytest.mark.parametrize("k", range(1, 7))
 def test_order_of_the_projected_method(k, name):
     pendulum = hn.mechanisms.pendulum(gravity=eich.GRAVITY)
-    problem = (eich.guided(), [0.0, 0.0], [1.0, 0.0]) if name == "linear" else (pendulum.system, pendulum.q0, pendulum.v0)
+    problem = (
+        (eich.guided(), [0.0, 0.0], [1.0, 0.0])
+        if name == "linear"
+        else (pendulum.system, pendulum.q0, pendulum.v0)
+    )
     assert abs(eich.order(*eich.largest_errors(*problem, k)) - k) < 0.1
 
 
@@ -71,7 +83,10 @@ def test_only_the_tangential_part_of_a_perturbation_is_propagated():
         for projects in (True, False):
             bdf = eich.ProjectedBDF(3, 0.01, projects)
             plain = bdf.run(120)
-            left = {kind: np.linalg.norm(bdf.run(120, at, kind, 1e-4) - plain, axis=1)[at:] for kind in ("normal", "tangential")}
+            left = {
+                kind: np.linalg.norm(bdf.run(120, at, kind, 1e-4) - plain, axis=1)[at:]
+                for kind in ("normal", "tangential")
+            }
             assert np.max(left["tangential"]) > 5e-5
             assert np.max(left["normal"]) < 1e-13 if projects else np.max(left["normal"]) > 5e-5
 
@@ -93,14 +108,27 @@ def test_drift_of_the_wheel_set(computed):
 
 
 def test_flying_wheel_set(computed):
-    assert [claim.verdict for claim in computed["figure-1.4"].claims] == ["reproduced", "differs", "reproduced"]
+    assert [claim.verdict for claim in computed["figure-1.4"].claims] == [
+        "reproduced",
+        "differs",
+        "reproduced",
+    ]
     assert len(computed["figure-1.4"].panels) == 5
 
 
 @pytest.mark.parametrize("method", ["dop853", "bdf"])
 def test_kepler_keeps_its_invariants(method):
     mechanism, revolutions = hn.mechanisms.kepler(), np.array([10, 100, 1000])
-    solution = hn.solve(mechanism.system, (0, 2000 * np.pi), mechanism.q0, mechanism.v0, method=method, rtol=1e-8, atol=1e-8, t_eval=2 * np.pi * revolutions)
+    solution = hn.solve(
+        mechanism.system,
+        (0, 2000 * np.pi),
+        mechanism.q0,
+        mechanism.v0,
+        method=method,
+        rtol=1e-8,
+        atol=1e-8,
+        t_eval=2 * np.pi * revolutions,
+    )
     x, y, vx, vy = *solution.q, *solution.v
     assert np.allclose((vx**2 + vy**2) / 2 - 1 / np.hypot(x, y), -0.5, rtol=0, atol=1e-14)
     assert np.allclose(x * vy - y * vx, 0.8, rtol=0, atol=1e-14)
@@ -143,17 +171,28 @@ def test_all_experiments_draw(computed, tmp_path):
 
 def test_pictures_with_several_values(computed):
     axes = computed["table-3.1"].draw(Canvas().subplots())
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["without, published", "without, measured", "with, published", "with, measured"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "without, published",
+        "without, measured",
+        "with, published",
+        "with, measured",
+    ]
 
 
 def test_command():
-    result = CliRunner().invoke(cli.app, ["reproduce", "eich", "error-propagation"], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
+    result = CliRunner().invoke(
+        cli.app,
+        ["reproduce", "eich", "error-propagation"],
+        env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+    )
     assert result.exit_code == 0
     assert "Only those parts of the errors that lie in the manifold" in result.output
 
 
 def test_the_flight_is_animated(tmp_path):
-    """Figure 1.4 is saved as numbers, a strip of pictures and an animation, which has as many frames as were asked for and moves."""
+    """Figure 1.4 is saved as numbers, a strip of pictures and an animation, which has as many frames as were
+    asked for and moves.
+    """
     from PIL import Image
 
     table, picture, film = eich.figure_1_4().save(tmp_path)

@@ -1,4 +1,6 @@
-"""Every mistake gets an error that names the argument or function and says what to do; what goes wrong during a run is told by its result."""
+"""Every mistake gets an error that names the argument or function and says what to do; what goes wrong during
+a run is told by its result.
+"""
 
 import warnings
 
@@ -12,7 +14,16 @@ UNIT, DOWN = np.eye(2), np.array([0.0, -9.81])
 
 
 def pendulum(**arguments) -> hn.System:
-    return hn.System(**{"mass": UNIT, "force": DOWN, "constraint": lambda q: q @ q - 1, "names": ["x", "y"], "constraint_names": ["rod"]} | arguments)
+    return hn.System(
+        **{
+            "mass": UNIT,
+            "force": DOWN,
+            "constraint": lambda q: q @ q - 1,
+            "names": ["x", "y"],
+            "constraint_names": ["rod"],
+        }
+        | arguments
+    )
 
 
 def solve(system=None, t_span=(0, 1), q0=(1.0, 0.0), v0=(0.0, 0.0), **arguments):
@@ -32,44 +43,56 @@ def opaque(function):
 # The system
 
 
-@pytest.mark.parametrize(("parts", "message"), [
-    ({"mass": np.ones((2, 3))}, r"mass has shape \(2, 3\).*\(2, 2\)"),
-    ({"mass": lambda q: np.ones(3), "n": 2}, r"mass has shape \(3,\).*\(2, 2\)"),
-    ({"mass": None}, "mass: missing"),
-    ({"mass": lambda v: np.eye(2)}, "mass.*'v'.*t, q, p"),
-    ({"mass": np.array([[1.0, 2.0], [0.0, 1.0]])}, r"mass.*symmetric.*M\[0,1\] = 2.*M\[1,0\] = 0"),
-    ({"mass": lambda q: np.array([[1.0, q[0]], [q[1], 1.0]])}, "mass.*symmetric"),
-    ({"mass": UNIT * 1j}, "mass.*complex"),
-    ({"force": None}, "force: missing"),
-    ({"force": np.zeros(3)}, r"force has shape \(3,\).*\(2,\)"),
-    ({"force": lambda q: np.zeros((2, 2))}, r"force has shape \(2, 2\).*\(2,\)"),
-    ({"force": lambda q: None}, "force.*NoneType"),
-    ({"force": lambda q: "strong"}, "force.*str"),
-    ({"force": lambda q: [1.0, [2.0, 3.0]]}, "force.*regular array"),
-    ({"force": lambda q: np.array([1j, 0.0])}, "force.*complex"),
-    ({"force": lambda q: 1 / 0}, "force raised ZeroDivisionError.*q ="),
-    ({"force": lambda q: q[7] * q}, "force raised IndexError"),
-    ({"force": lambda x: DOWN}, "force.*'x'.*t, q, v, p"),
-    ({"force": lambda p: DOWN * p.gravity}, "force.*no parameter 'gravity'"),
-    ({"constraint": lambda q: None}, "constraint.*NoneType"),
-    ({"constraint": lambda q: np.outer(q, q)}, r"constraint has shape \(2, 2\)"),
-    ({"constraint": lambda q: np.zeros(0)}, r"constraint has shape \(0,\)"),
-    ({"constraint": lambda q, v: q @ v}, "constraint.*'v'.*t, q, p"),
-    ({"constraint": np.zeros(2), "constraint_names": None}, "constraint.*callable"),
-    ({"velocity_constraint": lambda q: np.zeros((1, 3)), "constraint_names": None}, "velocity_constraint.*2 columns"),
-    ({"velocity_constraint": lambda v: v @ v - 1, "constraint_names": None}, "velocity_constraint.*linear"),
-    ({"velocity_constraint": lambda q, v: np.outer(q, v), "constraint_names": None}, "velocity_constraint has shape"),
-    ({"names": ["x"]}, "names tells 1.*mass tells 2"),
-    ({"names": ["x", "x"]}, "names.*'x'"),
-    ({"names": "xy"}, "names.*list"),
-    ({"constraint_names": ["a", "b"]}, "constraint_names: 2 names for 1"),
-    ({"parameters": {"a": "heavy"}}, "parameters: 'a'"),
-    ({"parameters": {"a": np.nan}}, "parameters: 'a'.*not finite"),
-    ({"derivatives": {"constraint_q": lambda q: q}}, r"derivatives\['constraint_q'\].*entry \[0,0\]"),
-    ({"derivatives": {"constraint_q": lambda q: np.zeros(5)}}, r"derivatives\['constraint_q'\]"),
-    ({"derivatives": {"force_q": lambda q: np.ones((2, 2))}}, r"derivatives\['force_q'\].*entry \[0,0\]"),
-    ({"derivatives": {"constraint": lambda q: q}}, "derivatives: 'constraint'.*constraint_q"),
-])
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"mass": np.ones((2, 3))}, r"mass has shape \(2, 3\).*\(2, 2\)"),
+        ({"mass": lambda q: np.ones(3), "n": 2}, r"mass has shape \(3,\).*\(2, 2\)"),
+        ({"mass": None}, "mass: missing"),
+        ({"mass": lambda v: np.eye(2)}, "mass.*'v'.*t, q, p"),
+        ({"mass": np.array([[1.0, 2.0], [0.0, 1.0]])}, r"mass.*symmetric.*M\[0,1\] = 2.*M\[1,0\] = 0"),
+        ({"mass": lambda q: np.array([[1.0, q[0]], [q[1], 1.0]])}, "mass.*symmetric"),
+        ({"mass": UNIT * 1j}, "mass.*complex"),
+        ({"force": None}, "force: missing"),
+        ({"force": np.zeros(3)}, r"force has shape \(3,\).*\(2,\)"),
+        ({"force": lambda q: np.zeros((2, 2))}, r"force has shape \(2, 2\).*\(2,\)"),
+        ({"force": lambda q: None}, "force.*NoneType"),
+        ({"force": lambda q: "strong"}, "force.*str"),
+        ({"force": lambda q: [1.0, [2.0, 3.0]]}, "force.*regular array"),
+        ({"force": lambda q: np.array([1j, 0.0])}, "force.*complex"),
+        ({"force": lambda q: 1 / 0}, "force raised ZeroDivisionError.*q ="),
+        ({"force": lambda q: q[7] * q}, "force raised IndexError"),
+        ({"force": lambda x: DOWN}, "force.*'x'.*t, q, v, p"),
+        ({"force": lambda p: DOWN * p.gravity}, "force.*no parameter 'gravity'"),
+        ({"constraint": lambda q: None}, "constraint.*NoneType"),
+        ({"constraint": lambda q: np.outer(q, q)}, r"constraint has shape \(2, 2\)"),
+        ({"constraint": lambda q: np.zeros(0)}, r"constraint has shape \(0,\)"),
+        ({"constraint": lambda q, v: q @ v}, "constraint.*'v'.*t, q, p"),
+        ({"constraint": np.zeros(2), "constraint_names": None}, "constraint.*callable"),
+        (
+            {"velocity_constraint": lambda q: np.zeros((1, 3)), "constraint_names": None},
+            "velocity_constraint.*2 columns",
+        ),
+        (
+            {"velocity_constraint": lambda v: v @ v - 1, "constraint_names": None},
+            "velocity_constraint.*linear",
+        ),
+        (
+            {"velocity_constraint": lambda q, v: np.outer(q, v), "constraint_names": None},
+            "velocity_constraint has shape",
+        ),
+        ({"names": ["x"]}, "names tells 1.*mass tells 2"),
+        ({"names": ["x", "x"]}, "names.*'x'"),
+        ({"names": "xy"}, "names.*list"),
+        ({"constraint_names": ["a", "b"]}, "constraint_names: 2 names for 1"),
+        ({"parameters": {"a": "heavy"}}, "parameters: 'a'"),
+        ({"parameters": {"a": np.nan}}, "parameters: 'a'.*not finite"),
+        ({"derivatives": {"constraint_q": lambda q: q}}, r"derivatives\['constraint_q'\].*entry \[0,0\]"),
+        ({"derivatives": {"constraint_q": lambda q: np.zeros(5)}}, r"derivatives\['constraint_q'\]"),
+        ({"derivatives": {"force_q": lambda q: np.ones((2, 2))}}, r"derivatives\['force_q'\].*entry \[0,0\]"),
+        ({"derivatives": {"constraint": lambda q: q}}, "derivatives: 'constraint'.*constraint_q"),
+    ],
+)
 def test_what_is_wrong_with_a_system(parts, message):
     with pytest.raises(hn.ModelError, match=message):
         pendulum(**parts)
@@ -88,7 +111,11 @@ def test_number_of_coordinates_must_be_known():
 @pytest.mark.parametrize("where", ["mass", "force"])
 def test_mass_must_be_symmetric_whatever_cannot_be_traced(where):
     wrong = np.array([[1.0, 0.5], [0.0, 1.0]])
-    mass, force = (wrong, opaque(lambda t, q, v: DOWN)) if where == "force" else (lambda q: wrong + 0 * float(q[0]), DOWN)
+    mass, force = (
+        (wrong, opaque(lambda t, q, v: DOWN))
+        if where == "force"
+        else (lambda q: wrong + 0 * float(q[0]), DOWN)
+    )
     with pytest.raises(hn.ModelError, match="symmetric"):
         hn.System(mass, force, n=2)
 
@@ -110,64 +137,67 @@ def test_building_a_system_is_silent():
 # The arguments of solve
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"q0": [1.0]}, r"q0: shape \(1,\).*2 coordinates"),
-    ({"q0": 1.0}, "q0: shape"),
-    ({"q0": [[1.0, 0.0]]}, r"q0: shape \(1, 2\)"),
-    ({"q0": ["a", 0]}, "q0.*real numbers"),
-    ({"q0": None}, "q0"),
-    ({"q0": np.array([1j, 0.0])}, "q0.*real"),
-    ({"q0": [np.nan, 0.0]}, "q0: entry 0 is nan"),
-    ({"q0": [1.0, np.inf]}, "q0: entry 1 is inf"),
-    ({"v0": [1.0]}, "v0: shape"),
-    ({"v0": [0.0, np.nan]}, "v0: entry 1 is nan"),
-    ({"method": "rk45"}, "method: 'rk45'.*dopri5"),
-    ({"method": None}, "method: None.*dopri5"),
-    ({"t_span": 5}, "t_span"),
-    ({"t_span": (0, 1, 2)}, "t_span"),
-    ({"t_span": (0, 0)}, "t_span.*no length"),
-    ({"t_span": (0, np.inf)}, "t_span.*not finite"),
-    ({"t_span": (np.nan, 1)}, "t_span.*not finite"),
-    ({"t_span": "ab"}, "t_span"),
-    ({"t_eval": [0.5, 2.0]}, "t_eval.*within"),
-    ({"t_eval": [0.5, 0.2]}, "t_eval.*sorted"),
-    ({"t_eval": [0.5, 0.5]}, "t_eval.*repetition"),
-    ({"t_eval": 0.5}, "t_eval.*one-dimensional"),
-    ({"t_eval": [np.nan]}, "t_eval"),
-    ({"t_eval": "now"}, "t_eval"),
-    ({"rtol": -1e-6}, "rtol"),
-    ({"rtol": 1.5}, "rtol"),
-    ({"rtol": np.nan}, "rtol"),
-    ({"rtol": "fine"}, "rtol"),
-    ({"rtol": None}, "rtol"),
-    ({"rtol": 0.0, "atol": 0.0}, "atol"),
-    ({"atol": -1.0}, "atol"),
-    ({"atol": np.inf}, "atol"),
-    ({"atol": "fine"}, "atol"),
-    ({"atol": [1e-6, 1e-6, 1e-6]}, r"atol: shape \(3,\).*2 values.*4"),
-    ({"first_step": 0.0}, "first_step"),
-    ({"first_step": "a"}, "first_step"),
-    ({"max_step": -1.0}, "max_step"),
-    ({"max_step": "a"}, "max_step"),
-    ({"max_steps": 0}, "max_steps"),
-    ({"max_steps": "many"}, "max_steps"),
-    ({"step": 0.0}, "step"),
-    ({"step": "a"}, "step"),
-    ({"step": np.nan}, "step"),
-    ({"parameters": {"mass": 2.0}}, "parameters: 'mass' unknown"),
-    ({"parameters": [1.0]}, "parameters"),
-    ({"events": 5}, "events"),
-    ({"events": [lambda q: q[0], 5]}, "events: entry 1"),
-    ({"events": hn.Event(5)}, "events"),  # type: ignore[arg-type]
-    ({"events": hn.Event(lambda q: q[0], terminal=-1)}, "events.*terminal"),
-    ({"events": hn.Event(lambda q: q[0], terminal="yes")}, "events.*terminal"),  # type: ignore[arg-type]
-    ({"events": hn.Event(lambda q: q[0], direction="up")}, "events.*direction"),  # type: ignore[arg-type]
-    ({"events": lambda q: q}, r"events\[0\].*scalar"),
-    ({"events": lambda z: z}, r"events\[0\].*'z'"),
-    ({"events": lambda q: None}, r"events\[0\].*NoneType"),
-    ({"system": "pendulum"}, "system.*System"),
-    ({"system": hn.mechanisms.pendulum()}, r"system.*System"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"q0": [1.0]}, r"q0: shape \(1,\).*2 coordinates"),
+        ({"q0": 1.0}, "q0: shape"),
+        ({"q0": [[1.0, 0.0]]}, r"q0: shape \(1, 2\)"),
+        ({"q0": ["a", 0]}, "q0.*real numbers"),
+        ({"q0": None}, "q0"),
+        ({"q0": np.array([1j, 0.0])}, "q0.*real"),
+        ({"q0": [np.nan, 0.0]}, "q0: entry 0 is nan"),
+        ({"q0": [1.0, np.inf]}, "q0: entry 1 is inf"),
+        ({"v0": [1.0]}, "v0: shape"),
+        ({"v0": [0.0, np.nan]}, "v0: entry 1 is nan"),
+        ({"method": "rk45"}, "method: 'rk45'.*dopri5"),
+        ({"method": None}, "method: None.*dopri5"),
+        ({"t_span": 5}, "t_span"),
+        ({"t_span": (0, 1, 2)}, "t_span"),
+        ({"t_span": (0, 0)}, "t_span.*no length"),
+        ({"t_span": (0, np.inf)}, "t_span.*not finite"),
+        ({"t_span": (np.nan, 1)}, "t_span.*not finite"),
+        ({"t_span": "ab"}, "t_span"),
+        ({"t_eval": [0.5, 2.0]}, "t_eval.*within"),
+        ({"t_eval": [0.5, 0.2]}, "t_eval.*sorted"),
+        ({"t_eval": [0.5, 0.5]}, "t_eval.*repetition"),
+        ({"t_eval": 0.5}, "t_eval.*one-dimensional"),
+        ({"t_eval": [np.nan]}, "t_eval"),
+        ({"t_eval": "now"}, "t_eval"),
+        ({"rtol": -1e-6}, "rtol"),
+        ({"rtol": 1.5}, "rtol"),
+        ({"rtol": np.nan}, "rtol"),
+        ({"rtol": "fine"}, "rtol"),
+        ({"rtol": None}, "rtol"),
+        ({"rtol": 0.0, "atol": 0.0}, "atol"),
+        ({"atol": -1.0}, "atol"),
+        ({"atol": np.inf}, "atol"),
+        ({"atol": "fine"}, "atol"),
+        ({"atol": [1e-6, 1e-6, 1e-6]}, r"atol: shape \(3,\).*2 values.*4"),
+        ({"first_step": 0.0}, "first_step"),
+        ({"first_step": "a"}, "first_step"),
+        ({"max_step": -1.0}, "max_step"),
+        ({"max_step": "a"}, "max_step"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"max_steps": "many"}, "max_steps"),
+        ({"step": 0.0}, "step"),
+        ({"step": "a"}, "step"),
+        ({"step": np.nan}, "step"),
+        ({"parameters": {"mass": 2.0}}, "parameters: 'mass' unknown"),
+        ({"parameters": [1.0]}, "parameters"),
+        ({"events": 5}, "events"),
+        ({"events": [lambda q: q[0], 5]}, "events: entry 1"),
+        ({"events": hn.Event(5)}, "events"),  # type: ignore[arg-type]
+        ({"events": hn.Event(lambda q: q[0], terminal=-1)}, "events.*terminal"),
+        ({"events": hn.Event(lambda q: q[0], terminal="yes")}, "events.*terminal"),  # type: ignore[arg-type]
+        ({"events": hn.Event(lambda q: q[0], direction="up")}, "events.*direction"),  # type: ignore[arg-type]
+        ({"events": lambda q: q}, r"events\[0\].*scalar"),
+        ({"events": lambda z: z}, r"events\[0\].*'z'"),
+        ({"events": lambda q: None}, r"events\[0\].*NoneType"),
+        ({"system": "pendulum"}, "system.*System"),
+        ({"system": hn.mechanisms.pendulum()}, r"system.*System"),
+    ],
+)
 def test_what_is_wrong_with_the_arguments(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         solve(**arguments)
@@ -183,7 +213,12 @@ def test_parameters_keep_their_shape():
 
 def test_ordinary_numbers_of_every_kind_are_welcome():
     """NumPy scalars of any type, integers, lists and tuples are numbers too."""
-    numbers = {"rtol": np.float32(1e-5), "atol": np.float32(1e-7), "max_steps": np.int64(1000), "max_step": np.float32(0.5)}
+    numbers = {
+        "rtol": np.float32(1e-5),
+        "atol": np.float32(1e-7),
+        "max_steps": np.int64(1000),
+        "max_step": np.float32(0.5),
+    }
     assert solve(t_span=(np.int64(0), np.float32(1)), q0=[1, 0], **numbers).success
     assert solve(t_span=np.array([0, 1]), first_step=np.float64(1e-3), t_eval=(0, 1)).success
 
@@ -227,22 +262,36 @@ def test_start_where_the_gradient_vanishes(repair):
 @pytest.mark.parametrize("q0", [[0.0, 0.0], [1.0, 0.0], [0.3, 0.0]])
 def test_contradictory_rows_are_named(q0):
     """Wherever the start is, also exactly on one of the rows."""
-    system = hn.System(UNIT, DOWN, lambda q: np.array([q[0], q[1] - q[0] ** 2, q[0] - 1.0]), constraint_names=["left wall", "slide", "right wall"])
+    system = hn.System(
+        UNIT,
+        DOWN,
+        lambda q: np.array([q[0], q[1] - q[0] ** 2, q[0] - 1.0]),
+        constraint_names=["left wall", "slide", "right wall"],
+    )
     with pytest.raises(hn.ContradictoryConstraints, match=r"left wall.*right wall|right wall.*left wall"):
         solve(system, q0=q0, repair=True)
 
 
 def test_contradiction_of_velocities_and_accelerations_is_told():
-    walls = hn.System(UNIT, DOWN, lambda t, q: np.array([q[0], q[0] - t]), constraint_names=["still", "moving"])
+    walls = hn.System(
+        UNIT, DOWN, lambda t, q: np.array([q[0], q[0] - t]), constraint_names=["still", "moving"]
+    )
     with pytest.raises(hn.ContradictoryConstraints, match=r"moving|still"):
         solve(walls, q0=[0.0, 0.0])
-    walls = hn.System(UNIT, DOWN, lambda t, q: np.array([q[0], q[0] - t**2]), constraint_names=["still", "moving"])
+    walls = hn.System(
+        UNIT, DOWN, lambda t, q: np.array([q[0], q[0] - t**2]), constraint_names=["still", "moving"]
+    )
     with pytest.raises(hn.ContradictoryConstraints, match=r"moving|still"):
         solve(walls, q0=[0.0, 0.0])
 
 
 def test_contradiction_that_arises_later_stops_the_run():
-    walls = hn.System(UNIT, DOWN, lambda t, q: np.array([q[0], q[0] - np.maximum(t - 0.5, 0.0) ** 3]), constraint_names=["still", "moving"])
+    walls = hn.System(
+        UNIT,
+        DOWN,
+        lambda t, q: np.array([q[0], q[0] - np.maximum(t - 0.5, 0.0) ** 3]),
+        constraint_names=["still", "moving"],
+    )
     sol = solve(walls, q0=[0.0, 0.0])
     assert not sol.success
     assert 0.45 < sol.t[-1] < 0.6
@@ -251,7 +300,9 @@ def test_contradiction_that_arises_later_stops_the_run():
 
 @pytest.mark.parametrize("q0", [[1.0, 0.0], [1.0 + 1e-6, 0.0]])
 def test_redundant_rows_are_named(q0):
-    system = hn.System(UNIT, DOWN, lambda q: np.array([q @ q - 1, 3 * (q @ q - 1)]), constraint_names=["rod", "second rod"])
+    system = hn.System(
+        UNIT, DOWN, lambda q: np.array([q @ q - 1, 3 * (q @ q - 1)]), constraint_names=["rod", "second rod"]
+    )
     sol = solve(system, q0=q0)
     assert sol.success
     assert "redundant" in sol.message
@@ -272,7 +323,12 @@ def test_singular_mass():
 
 
 def test_mass_that_becomes_singular_on_the_way():
-    sol = solve(hn.System(lambda q: np.diag([q[0], 1.0]), np.array([-1.0, 0.0]), n=2), t_span=(0, 5), q0=[1.0, 0.0], v0=[-1.0, 0.0])
+    sol = solve(
+        hn.System(lambda q: np.diag([q[0], 1.0]), np.array([-1.0, 0.0]), n=2),
+        t_span=(0, 5),
+        q0=[1.0, 0.0],
+        v0=[-1.0, 0.0],
+    )
     assert not sol.success
     assert len(sol.message) > 20
     assert np.all(np.isfinite(sol.y))
@@ -281,7 +337,11 @@ def test_mass_that_becomes_singular_on_the_way():
 
 @pytest.mark.parametrize("role", ["mass", "force", "constraint"])
 def test_functions_that_are_not_finite_at_the_start(role):
-    bad = {"mass": lambda q: np.array([np.sqrt(q[1]), 1.0]), "force": lambda q: np.log(q - 2.0), "constraint": lambda q: np.sqrt(q[1] - 1)}[role]
+    bad = {
+        "mass": lambda q: np.array([np.sqrt(q[1]), 1.0]),
+        "force": lambda q: np.log(q - 2.0),
+        "constraint": lambda q: np.sqrt(q[1] - 1),
+    }[role]
     with pytest.raises(hn.ModelError, match=f"{role}.*nan.*t = 0, q ="):
         solve(pendulum(**{role: bad, "n": 2}), q0=[1.0, -1e-3], repair=True)
 
@@ -338,12 +398,20 @@ def _scipy_beyond(q):
     return np.array([float(_table(q[0])), 0.0])
 
 
-FAILING = [(_raises_beyond, "RuntimeError"), (_none_beyond, "None"), (_longer_beyond, "shape"), (_nan_beyond, "nan"), (_scipy_beyond, "ValueError")]
+FAILING = [
+    (_raises_beyond, "RuntimeError"),
+    (_none_beyond, "None"),
+    (_longer_beyond, "shape"),
+    (_nan_beyond, "nan"),
+    (_scipy_beyond, "ValueError"),
+]
 
 
 @pytest.mark.parametrize(("force", "told"), FAILING)
 def test_force_that_fails_later(force, told):
-    """X = t²/2 reaches 0.5 at t = 1.  The run comes close to that, keeps what it has, and names function, time and place."""
+    """X = t²/2 reaches 0.5 at t = 1.  The run comes close to that, keeps what it has, and names function,
+    time and place.
+    """
     with np.errstate(all="ignore"):
         sol = solve(hn.System(UNIT, force), t_span=(0, 5), q0=[0.0, 0.0])
     assert not sol.success
@@ -406,7 +474,9 @@ def test_motion_that_ends_in_finite_time():
 
 
 def test_steps_that_no_longer_advance_time_end_the_run():
-    """A(q) v = b with A → 0: q′ = 1 / cos q from q = 0 ends at t = 1, q = π/2; steps of size 1e-29 there are not progress."""
+    """A(q) v = b with A → 0: q′ = 1 / cos q from q = 0 ends at t = 1, q = π/2; steps of size 1e-29 there are
+    not progress.
+    """
     system = hn.System(1.0, np.zeros(1), velocity_constraint=lambda q, v: np.cos(q) * v - 1.0)
     sol = solve(system, t_span=(0, 2), q0=[0.0], v0=None, method="heun", max_steps=50_000)
     assert not sol.success
@@ -433,4 +503,7 @@ def test_negative_mass_is_refused(mass):
 
 def test_words_for_velocity_constraints():
     with pytest.raises(hn.InconsistentStart, match="velocity constraints: roll = 1"):
-        solve(hn.System(UNIT, DOWN, velocity_constraint=lambda v: v[0], constraint_names=["roll"]), v0=[1.0, 0.0])
+        solve(
+            hn.System(UNIT, DOWN, velocity_constraint=lambda v: v[0], constraint_names=["roll"]),
+            v0=[1.0, 0.0],
+        )

@@ -16,7 +16,15 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_as_a_script(path, tmp_path):
     command = [sys.executable, "-X", "utf8", "-W", "error", "-W", "ignore:FigureCanvasAgg", path]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, check=False, env=os.environ | {"MPLBACKEND": "agg"})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        check=False,
+        env=os.environ | {"MPLBACKEND": "agg"},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert "FAILED" not in done.stdout
@@ -34,7 +42,12 @@ def test_the_disc_rolls_along_a_spiral():
     """With φ″ = T / (I + m r²) = c and θ = t, x′ = r c t cos t, so x = r c (cos t + t sin t − 1)."""
     found = recipe("rolling_disc.py")
     c, t = 0.3 / (0.2 + 2 * 0.4**2), 10.0
-    exact = [0.4 * c * (np.cos(t) + t * np.sin(t) - 1), 0.4 * c * (np.sin(t) - t * np.cos(t)), t, c * t**2 / 2]
+    exact = [
+        0.4 * c * (np.cos(t) + t * np.sin(t) - 1),
+        0.4 * c * (np.sin(t) - t * np.cos(t)),
+        t,
+        c * t**2 / 2,
+    ]
     for sol in (found["spiral"], found["same"]):
         np.testing.assert_allclose(sol.q[:, -1], exact, atol=1e-5)
 
@@ -42,7 +55,9 @@ def test_the_disc_rolls_along_a_spiral():
 def test_the_massless_angle_is_in_balance():
     sol = recipe("massless_coordinate.py")["sol"]
     angle = sol.q[2]
-    np.testing.assert_allclose(5.0 * angle, sol.lam[0] * np.cos(angle) + sol.lam[1] * np.sin(angle), atol=1e-9)
+    np.testing.assert_allclose(
+        5.0 * angle, sol.lam[0] * np.cos(angle) + sol.lam[1] * np.sin(angle), atol=1e-9
+    )
 
 
 def test_the_rope_stops_what_would_stretch_it():
@@ -54,7 +69,11 @@ def test_the_rope_stops_what_would_stretch_it():
 
 def test_a_rod_under_tension_has_a_positive_multiplier():
     found = recipe("constraint_force.py")
-    np.testing.assert_allclose(-2 * found["hanging"].q * found["hanging"].lam, np.outer([0, 9.81], np.ones(found["hanging"].t.size)), atol=1e-12)
+    np.testing.assert_allclose(
+        -2 * found["hanging"].q * found["hanging"].lam,
+        np.outer([0, 9.81], np.ones(found["hanging"].t.size)),
+        atol=1e-12,
+    )
     np.testing.assert_allclose(found["tension"].lam, 9.81, atol=1e-12)
 
 
@@ -80,6 +99,8 @@ def test_the_robot_follows_its_circle_the_better_the_stiffer_it_is_controlled():
     robot, start = found["robot"], found["start"]
     off = []
     for k in (20.0, 200.0):
-        sol = found["hn"].solve(robot, (0, 2), start.q, t_eval=np.linspace(1, 2, 101), parameters={"k": k, "d": k / 20})
+        sol = found["hn"].solve(
+            robot, (0, 2), start.q, t_eval=np.linspace(1, 2, 101), parameters={"k": k, "d": k / 20}
+        )
         off.append(np.max(np.hypot(*(sol.q[2:] - found["target"](sol.t)))))
     assert off[1] < off[0] / 5

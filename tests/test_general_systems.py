@@ -14,17 +14,30 @@ METHODS = ["dopri5", "dop853", "bdf", "ggl", "index1", "index2", "auto"]
 @pytest.mark.parametrize("method", [*METHODS, "cs", "cm", "index3"])
 def test_first_order_states(method):
     """An oscillator with a filtered force, against SciPy."""
-    system = hn.System(1.0, lambda q, s: -q - s, n=1, states={"filtered": 0.3}, rate=lambda v, s, p: p.k * (v - s), parameters={"k": 2.0})
-    exact = solve_ivp(lambda t, y: [y[1], -y[0] - y[2], 2 * (y[1] - y[2])], (0, 5), [1, 0, 0.3], rtol=1e-11, atol=1e-12).y[:, -1]
+    system = hn.System(
+        1.0,
+        lambda q, s: -q - s,
+        n=1,
+        states={"filtered": 0.3},
+        rate=lambda v, s, p: p.k * (v - s),
+        parameters={"k": 2.0},
+    )
+    exact = solve_ivp(
+        lambda t, y: [y[1], -y[0] - y[2], 2 * (y[1] - y[2])], (0, 5), [1, 0, 0.3], rtol=1e-11, atol=1e-12
+    ).y[:, -1]
     sol = hn.solve(system, (0, 5), [1], method=method, rtol=1e-8, atol=1e-9)
     assert sol.q.shape == sol.v.shape == sol.s.shape == (1, sol.t.size)
-    np.testing.assert_allclose([sol.q[0, -1], sol.v[0, -1], sol.s[0, -1]], exact, atol=2e-5 if method == "index3" else 1e-7)
+    np.testing.assert_allclose(
+        [sol.q[0, -1], sol.v[0, -1], sol.s[0, -1]], exact, atol=2e-5 if method == "index3" else 1e-7
+    )
 
 
 def test_states_have_their_start_and_their_tolerance():
     system = hn.System(1.0, lambda q, s: -q - s, n=1, states={"a": 0.3}, rate=lambda v, s: v - s)
     a = hn.solve(system, (0, 1), [1], s0=[0.7], rtol=1e-9, atol=[1e-9])
-    b = solve_ivp(lambda t, y: [y[1], -y[0] - y[2], y[1] - y[2]], (0, 1), [1, 0, 0.7], rtol=1e-11, atol=1e-12).y[:, -1]
+    b = solve_ivp(
+        lambda t, y: [y[1], -y[0] - y[2], y[1] - y[2]], (0, 1), [1, 0, 0.7], rtol=1e-11, atol=1e-12
+    ).y[:, -1]
     assert a.s[0, -1] == pytest.approx(b[2], abs=1e-8)
     long = hn.solve(system, (0, 1000), [1], rtol=1e-6)
     assert long.steps < 3000, "the integral of the state, which nobody sees, must not be tested"
@@ -35,8 +48,13 @@ def test_states_have_their_start_and_their_tolerance():
 
 def rod_by_angle():
     """A pendulum whose constraint is written with its angle, which an equation determines."""
-    return hn.System(np.eye(2), [0.0, -9.81], lambda q, w: q[0] * np.sin(w[0]) - q[1] * np.cos(w[0]) - 1, unknowns={"angle": 1.5},
-                     equations=lambda q, w: q[0] * np.cos(w[0]) + q[1] * np.sin(w[0]))
+    return hn.System(
+        np.eye(2),
+        [0.0, -9.81],
+        lambda q, w: q[0] * np.sin(w[0]) - q[1] * np.cos(w[0]) - 1,
+        unknowns={"angle": 1.5},
+        equations=lambda q, w: q[0] * np.cos(w[0]) + q[1] * np.sin(w[0]),
+    )
 
 
 @pytest.mark.parametrize("method", [*METHODS, "cs", "cm"])
@@ -54,11 +72,22 @@ def test_unknowns(method):
 
 def test_unknowns_of_a_moving_system_enter_masses_and_forces():
     """A bead on a spiral that turns: the arc is an unknown; against the same system in one coordinate."""
-    system = hn.System(lambda w: np.array([1.0 + 0.1 * np.sin(w[0]), 1.0 + 0.1 * np.sin(w[0])]), lambda q, w: np.array([0.1 * w[0], -9.81]),
-                       lambda t, q, w: np.array([q[0] - 0.3 * w[0] * np.cos(w[0] + t), q[1] - 0.3 * w[0] * np.sin(w[0] + t)]) @ np.array([-np.sin(w[0] + t), np.cos(w[0] + t)]),
-                       n=2, unknowns={"arc": 2.0}, equations=lambda q, w: q[0] ** 2 + q[1] ** 2 - 0.09 * w[0] ** 2)
+    system = hn.System(
+        lambda w: np.array([1.0 + 0.1 * np.sin(w[0]), 1.0 + 0.1 * np.sin(w[0])]),
+        lambda q, w: np.array([0.1 * w[0], -9.81]),
+        lambda t, q, w: (
+            np.array([q[0] - 0.3 * w[0] * np.cos(w[0] + t), q[1] - 0.3 * w[0] * np.sin(w[0] + t)])
+            @ np.array([-np.sin(w[0] + t), np.cos(w[0] + t)])
+        ),
+        n=2,
+        unknowns={"arc": 2.0},
+        equations=lambda q, w: q[0] ** 2 + q[1] ** 2 - 0.09 * w[0] ** 2,
+    )
     start = hn.consistent(system, [0.6 * np.cos(2.0), 0.6 * np.sin(2.0)], repair=True)
-    runs = [hn.solve(system, (0, 0.5), start.q, start.v, method=method, rtol=1e-9, atol=1e-10) for method in ("dop853", "ggl", "bdf")]
+    runs = [
+        hn.solve(system, (0, 0.5), start.q, start.v, method=method, rtol=1e-9, atol=1e-10)
+        for method in ("dop853", "ggl", "bdf")
+    ]
     for sol in runs:
         assert sol.success, sol.message
         np.testing.assert_allclose(sol.q[:, -1], runs[0].q[:, -1], atol=1e-6)
@@ -70,7 +99,13 @@ def test_a_bad_guess_and_unknowns_that_end():
     assert sol.success
     with pytest.raises(ValueError, match="w0: shape"):
         hn.solve(rod_by_angle(), (0, 1), [1, 0], w0=[1.0, 2.0])
-    ends = hn.System(1.0, lambda w: np.array([1.0 + 1e-3 * w[0]]), n=1, unknowns={"root": 1.0}, equations=lambda q, w: w[0] ** 2 + q[0] - 1)
+    ends = hn.System(
+        1.0,
+        lambda w: np.array([1.0 + 1e-3 * w[0]]),
+        n=1,
+        unknowns={"root": 1.0},
+        equations=lambda q, w: w[0] ** 2 + q[0] - 1,
+    )
     stopped = hn.solve(ends, (0, 10), [0.0])
     assert not stopped.success
     assert stopped.q[0, -1] == pytest.approx(1.0, abs=1e-2)
@@ -113,16 +148,29 @@ def kepler(invariants=True):
     def energy_and_momentum(q, v):
         return np.array([v @ v / 2 - 1 / np.sqrt(q @ q), q[0] * v[1] - q[1] * v[0]])
 
-    return hn.System(np.eye(2), lambda q: -q / np.sqrt(q @ q) ** 3, invariant=energy_and_momentum if invariants else None)
+    return hn.System(
+        np.eye(2), lambda q: -q / np.sqrt(q @ q) ** 3, invariant=energy_and_momentum if invariants else None
+    )
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "bdf", "auto"])
 def test_invariants(method):
-    """Energy and angular momentum stay, at the steps and between them, and the error is far smaller than without."""
+    """Energy and angular momentum stay, at the steps and between them, and the error is far smaller than
+    without.
+    """
     e, revolutions = 0.5, 50
     q0, v0, errors = np.array([1 - e, 0]), np.array([0, np.sqrt((1 + e) / (1 - e))]), []
     for held in (False, True):
-        sol = hn.solve(kepler(held), (0, 2 * np.pi * revolutions), q0, v0, method=method, rtol=1e-8, atol=1e-10, dense_output=True)
+        sol = hn.solve(
+            kepler(held),
+            (0, 2 * np.pi * revolutions),
+            q0,
+            v0,
+            method=method,
+            rtol=1e-8,
+            atol=1e-10,
+            dense_output=True,
+        )
         assert sol.success, sol.message
         errors.append(np.max(np.abs(sol.q[:, -1] - q0)))
     assert errors[1] < 0.02 * errors[0]
@@ -133,7 +181,9 @@ def test_invariants(method):
 
 def test_invariants_beside_constraints():
     """A pendulum that holds its energy too."""
-    system = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, invariant=lambda q, v: v @ v / 2 + 9.81 * q[1])
+    system = hn.System(
+        np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, invariant=lambda q, v: v @ v / 2 + 9.81 * q[1]
+    )
     for method in ("dopri5", "bdf"):
         sol = hn.solve(system, (0, 100), [1, 0], method=method, rtol=1e-5)
         assert max(sol.drift) < 1e-13
@@ -141,11 +191,30 @@ def test_invariants_beside_constraints():
 
 
 def test_ode_with_an_invariant():
-    prey = hn.ODE(lambda x, p: np.array([x[0] * (1 - x[1]), -p.a * x[1] * (1 - x[0])]), invariant=lambda x, p: p.a * (x[0] - np.log(x[0])) + x[1] - np.log(x[1]),
-                  names=["prey", "predator"], parameters={"a": 1.5})
-    exact = solve_ivp(lambda t, x: [x[0] * (1 - x[1]), -1.5 * x[1] * (1 - x[0])], (0, 20), [0.5, 0.7], rtol=1e-11, atol=1e-12).y[:, -1]
+    prey = hn.ODE(
+        lambda x, p: np.array([x[0] * (1 - x[1]), -p.a * x[1] * (1 - x[0])]),
+        invariant=lambda x, p: p.a * (x[0] - np.log(x[0])) + x[1] - np.log(x[1]),
+        names=["prey", "predator"],
+        parameters={"a": 1.5},
+    )
+    exact = solve_ivp(
+        lambda t, x: [x[0] * (1 - x[1]), -1.5 * x[1] * (1 - x[0])],
+        (0, 20),
+        [0.5, 0.7],
+        rtol=1e-11,
+        atol=1e-12,
+    ).y[:, -1]
     for method in ("auto", "dopri5", "bdf"):
-        sol = hn.solve(prey, (0, 20), [0.5, 0.7], method=method, rtol=1e-8, atol=1e-9, dense_output=True, events=lambda x: x[0] - 1)
+        sol = hn.solve(
+            prey,
+            (0, 20),
+            [0.5, 0.7],
+            method=method,
+            rtol=1e-8,
+            atol=1e-9,
+            dense_output=True,
+            events=lambda x: x[0] - 1,
+        )
         assert sol.success, sol.message
         np.testing.assert_allclose(sol.x[:, -1], exact, atol=2e-5)
         assert np.ptp(sol.invariant) < 1e-12
@@ -160,7 +229,12 @@ def test_false_invariants_are_recognised():
     """At the start, or, where the rate vanishes there, at the end."""
     with pytest.raises(hn.ModelError, match="invariant: entry 0 changes along the motion"):
         hn.solve(hn.ODE(lambda x: -x, invariant=lambda x: x @ x, n=2), (0, 1), [1, 0])
-    damped = hn.System(np.eye(2), lambda v: np.array([0.0, -9.81]) - 0.1 * v, lambda q: q @ q - 1, invariant=lambda q, v: v @ v / 2 + 9.81 * q[1])
+    damped = hn.System(
+        np.eye(2),
+        lambda v: np.array([0.0, -9.81]) - 0.1 * v,
+        lambda q: q @ q - 1,
+        invariant=lambda q, v: v @ v / 2 + 9.81 * q[1],
+    )
     sol = hn.solve(damped, (0, 1), [1, 0])
     assert not sol.success
     assert "no invariant of this system" in sol.message
@@ -193,13 +267,23 @@ def test_what_is_wrong_is_named():
 @pytest.mark.parametrize("metric", ["mass", "euclidean"])
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_variants_of_the_projection(metric, relaxed):
-    """All of them stay on the manifold and follow the tolerance; in the euclidean metric the nearest point is the nearest indeed."""
+    """All of them stay on the manifold and follow the tolerance; in the euclidean metric the nearest point is
+    the nearest indeed.
+    """
     mechanism = hn.mechanisms.get("slider_crank_unequal")
     exact = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, rtol=1e-12, atol=1e-12)
     errors = []
     for tolerance in (1e-4, 1e-7):
         method = hn.Method(hn.CoordinateProjection(metric=metric, relaxed=relaxed), hn.BDF())
-        sol = hn.solve(mechanism.system, (0, 1), mechanism.q0, mechanism.v0, method=method, rtol=tolerance, atol=tolerance)
+        sol = hn.solve(
+            mechanism.system,
+            (0, 1),
+            mechanism.q0,
+            mechanism.v0,
+            method=method,
+            rtol=tolerance,
+            atol=tolerance,
+        )
         assert sol.success, sol.message
         assert max(sol.drift) < 1e-11
         errors.append(np.max(np.abs(sol.q[:, -1] - exact.q[:, -1])))
@@ -218,13 +302,25 @@ def test_bad_projections_are_named():
 
 def test_projection_can_be_left_out_and_added():
     pendulum = hn.mechanisms.pendulum()
-    drift = {(method, projection): hn.solve(pendulum.system, (0, 20), pendulum.q0, method=method, projection=projection).drift[0]
-             for method, projection in (("bdf", None), ("bdf", False), ("index1", None), ("index1", True))}
+    drift = {
+        (method, projection): hn.solve(
+            pendulum.system, (0, 20), pendulum.q0, method=method, projection=projection
+        ).drift[0]
+        for method, projection in (("bdf", None), ("bdf", False), ("index1", None), ("index1", True))
+    }
     assert drift["bdf", None] < 1e-14 < 1e-8 < drift["bdf", False]
     assert drift["index1", True] < 1e-14 < 1e-8 < drift["index1", None]
 
 
-@pytest.mark.parametrize("method", ["index3", hn.Method(hn.GGL(error_test="q"), hn.BDF()), hn.Method(hn.CoordinateSplit("CM", error_test="x"), hn.BDF()), "smooth"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "index3",
+        hn.Method(hn.GGL(error_test="q"), hn.BDF()),
+        hn.Method(hn.CoordinateSplit("CM", error_test="x"), hn.BDF()),
+        "smooth",
+    ],
+)
 def test_states_are_tested_where_only_positions_are(method):
     ode = hn.ODE(lambda x: np.array([x[1], -x[0]]), n=2)
     options = {"motion": "smooth"} if method == "smooth" else {"method": method}
@@ -234,7 +330,9 @@ def test_states_are_tested_where_only_positions_are(method):
 
 def test_unknowns_follow_their_branch():
     """sin(w − q) = 0 has many solutions; w = q is the one of the start, at every output, however far apart."""
-    system = hn.System([1.0], lambda w: 0.1 * w, unknowns={"angle": 0.0}, equations=lambda q, w: np.sin(w - q))
+    system = hn.System(
+        [1.0], lambda w: 0.1 * w, unknowns={"angle": 0.0}, equations=lambda q, w: np.sin(w - q)
+    )
     exact = 3 / np.sqrt(0.1) * np.sinh(np.sqrt(0.1) * 5)
     for method in ("auto", "dopri5", "bdf", "ggl"):
         sol = hn.solve(system, (0, 5), [0.0], [3.0], method=method, t_eval=np.array([0.0, 5.0]))
@@ -250,7 +348,9 @@ def test_constant_order_with_states_and_odes():
     system = hn.System(1.0, lambda q, s: -q - s, n=1, states={"a": 0.3}, rate=lambda v, s: v - s)
     for formulation in (hn.GGL(), hn.Index1()):
         sol = hn.solve(system, (0, 1), [1], method=hn.Method(formulation, hn.BDF(step=1e-3, order=3)))
-        np.testing.assert_allclose(sol.s[0, -1], hn.solve(system, (0, 1), [1], rtol=1e-10).s[0, -1], atol=1e-7)
+        np.testing.assert_allclose(
+            sol.s[0, -1], hn.solve(system, (0, 1), [1], rtol=1e-10).s[0, -1], atol=1e-7
+        )
 
 
 def test_stiffness_of_an_ode_is_recognised():
@@ -261,7 +361,9 @@ def test_stiffness_of_an_ode_is_recognised():
 
 
 def test_invariants_with_dependent_gradients():
-    """A circular orbit, where energy and angular momentum have parallel gradients; and rest, where they vanish."""
+    """A circular orbit, where energy and angular momentum have parallel gradients; and rest, where they
+    vanish.
+    """
     for method in ("dop853", "bdf"):
         sol = hn.solve(kepler(), (0, 2 * np.pi * 20), [1.0, 0.0], [0.0, 1.0], method=method, rtol=1e-8)
         assert sol.success, sol.message
@@ -285,4 +387,6 @@ def test_results_with_states_are_exported(tmp_path):
         hn.solve(ode, (0, 1), [1, 0], atol=[1, 1, 1])
     with pytest.raises(ValueError, match="v0: an ODE has x0 alone"):
         hn.solve(ode, (0, 1), [1, 0], [1, 0])
-    assert hn.consistent(hn.System(1.0, lambda q, s: -q, n=1, states={"s": 1.0}, rate=lambda s: -s), [1]).q.shape == (1,)
+    assert hn.consistent(
+        hn.System(1.0, lambda q, s: -q, n=1, states={"s": 1.0}, rate=lambda s: -s), [1]
+    ).q.shape == (1,)

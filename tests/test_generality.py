@@ -1,4 +1,6 @@
-"""Mechanisms and features of every kind, each against something independent: a closed form, minimal coordinates and SciPy, an invariant, promises."""
+"""Mechanisms and features of every kind, each against something independent: a closed form, minimal
+coordinates and SciPy, an invariant, promises.
+"""
 
 import _thread
 import copy
@@ -32,7 +34,9 @@ def reference(rate, t_span, y0, t_eval=None):
 
 
 def cartesian_pendulum(**arguments) -> hn.System:
-    return hn.System(np.eye(2), lambda: np.array([0.0, -GRAVITY]), lambda q: q @ q - 1, names=["x", "y"], **arguments)
+    return hn.System(
+        np.eye(2), lambda: np.array([0.0, -GRAVITY]), lambda q: q @ q - 1, names=["x", "y"], **arguments
+    )
 
 
 def on_manifold(sol: hn.Solution, level: float = 1e-11) -> bool:
@@ -49,21 +53,27 @@ def test_pendulum_on_a_pivot_that_is_shaken():
         return (q[0] - a * np.sin(omega * t)) ** 2 + q[1] ** 2 - length**2
 
     system = hn.System(2.0, np.array([0.0, -2 * GRAVITY]), constraint, n=2)
-    sol = hn.solve(system, (0, 5), [length * math.sin(0.5), -length * math.cos(0.5)], [a * omega, 0.0], **FINE)
+    sol = hn.solve(
+        system, (0, 5), [length * math.sin(0.5), -length * math.cos(0.5)], [a * omega, 0.0], **FINE
+    )
 
     def rate(t, y):
         return [y[1], -(GRAVITY * np.sin(y[0]) - a * omega**2 * np.sin(omega * t) * np.cos(y[0])) / length]
 
     angle, _ = reference(rate, (0, 5), [0.5, 0.0])
     assert on_manifold(sol)
-    np.testing.assert_allclose(sol.q[:, -1], [a * np.sin(omega * 5) + length * np.sin(angle), -length * np.cos(angle)], atol=1e-8)
+    np.testing.assert_allclose(
+        sol.q[:, -1], [a * np.sin(omega * 5) + length * np.sin(angle), -length * np.cos(angle)], atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("v0", [None, [0.0, 1.4]])
 def test_bead_on_a_rotating_rod(v0):
     """R = r₀ cosh ωt, held by a force 2 m ω r′; "at rest" means as far as the constraints allow."""
     omega, r0 = 2.0, 0.7
-    system = hn.System(np.eye(2), np.zeros(2), lambda t, q: q[1] * np.cos(omega * t) - q[0] * np.sin(omega * t))
+    system = hn.System(
+        np.eye(2), np.zeros(2), lambda t, q: q[1] * np.cos(omega * t) - q[0] * np.sin(omega * t)
+    )
     sol = hn.solve(system, (0, 1.5), [r0, 0.0], v0, **FINE)
     r, angle = r0 * np.cosh(omega * sol.t), omega * sol.t
     assert on_manifold(sol, 1e-12)
@@ -73,14 +83,26 @@ def test_bead_on_a_rotating_rod(v0):
 
 @pytest.mark.parametrize("form", ["matrix", "residual"])
 def test_skate_on_an_inclined_plane(form):
-    """Neimark & Fufaev: turning at a constant rate it does not slide down, but moves along a cycloid across the slope."""
+    """Neimark & Fufaev: turning at a constant rate it does not slide down, but moves along a cycloid across
+    the slope.
+    """
     omega, pull = 1.7, GRAVITY * math.sin(0.3)
-    rows = {"matrix": lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]),
-            "residual": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2])}[form]
-    sol = hn.solve(hn.System(np.ones(3), np.array([pull, 0.0, 0.0]), velocity_constraint=rows), (0, 6), np.zeros(3), [0, 0, omega], **FINE)
+    rows = {
+        "matrix": lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]),
+        "residual": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2]),
+    }[form]
+    sol = hn.solve(
+        hn.System(np.ones(3), np.array([pull, 0.0, 0.0]), velocity_constraint=rows),
+        (0, 6),
+        np.zeros(3),
+        [0, 0, omega],
+        **FINE,
+    )
     c, turn = pull / (2 * omega**2), omega * sol.t
     assert on_manifold(sol, 1e-13)
-    np.testing.assert_allclose(sol.q, [c * np.sin(turn) ** 2, c * (turn - np.sin(2 * turn) / 2), turn], atol=1e-8)
+    np.testing.assert_allclose(
+        sol.q, [c * np.sin(turn) ** 2, c * (turn - np.sin(2 * turn) / 2), turn], atol=1e-8
+    )
 
 
 def test_chaplygin_sleigh():
@@ -95,7 +117,13 @@ def test_chaplygin_sleigh():
     def rate(t, y):
         u, w, angle = y[0], y[1], y[4]
         cos, sin = np.cos(angle), np.sin(angle)
-        return [a * w**2, -mass * a * u * w / (inertia + mass * a**2), u * cos - a * w * sin, u * sin + a * w * cos, w]
+        return [
+            a * w**2,
+            -mass * a * u * w / (inertia + mass * a**2),
+            u * cos - a * w * sin,
+            u * sin + a * w * cos,
+            w,
+        ]
 
     expected = reference(rate, (0, 8), [u0, w0, 0, 0, 0])
     np.testing.assert_allclose(sol.q[:, -1], expected[2:], atol=1e-8)
@@ -108,9 +136,14 @@ def test_chaplygin_sleigh():
 def test_disc_rolls_down(kind):
     """x″ = g sin α / (1 + J/(m R²)), whether rolling is stated for positions or for velocities."""
     slope, radius, J = 0.4, 0.3, 0.05
-    rows = {"position": {"constraint": lambda q: q[0] - radius * q[1]}, "matrix": {"velocity_constraint": lambda q: np.array([1.0, -radius])},
-            "residual": {"velocity_constraint": lambda v: v[0] - radius * v[1]}}[kind]
-    sol = hn.solve(hn.System(np.array([1.0, J]), np.array([GRAVITY * math.sin(slope), 0.0]), **rows), (0, 2), [0, 0])
+    rows = {
+        "position": {"constraint": lambda q: q[0] - radius * q[1]},
+        "matrix": {"velocity_constraint": lambda q: np.array([1.0, -radius])},
+        "residual": {"velocity_constraint": lambda v: v[0] - radius * v[1]},
+    }[kind]
+    sol = hn.solve(
+        hn.System(np.array([1.0, J]), np.array([GRAVITY * math.sin(slope), 0.0]), **rows), (0, 2), [0, 0]
+    )
     a = GRAVITY * math.sin(slope) / (1 + J / radius**2)
     np.testing.assert_allclose(sol.q[0], a * sol.t**2 / 2, atol=1e-12)
     np.testing.assert_allclose(sol.lam[0], GRAVITY * math.sin(slope) - a, rtol=1e-12)
@@ -118,13 +151,20 @@ def test_disc_rolls_down(kind):
 
 def test_velocity_constraint_with_a_given_rate():
     """A v = b(t): a motor that turns a wheel; ω = sin t."""
-    sol = hn.solve(hn.System(np.eye(1), np.zeros(1), velocity_constraint=lambda t, v: v[0] - np.sin(t)), (0, 3), [0.0], [0.0], **FINE)
+    sol = hn.solve(
+        hn.System(np.eye(1), np.zeros(1), velocity_constraint=lambda t, v: v[0] - np.sin(t)),
+        (0, 3),
+        [0.0],
+        [0.0],
+        **FINE,
+    )
     np.testing.assert_allclose(sol.q[0], 1 - np.cos(sol.t), atol=1e-9)
     np.testing.assert_allclose(sol.lam[0], -np.cos(sol.t), atol=1e-11)
 
 
 def test_position_and_velocity_constraints_together():
     """A skate on a sphere keeps its speed, stays on the sphere, and never moves sideways."""
+
     def side(q, v):
         return np.array([np.cos(q[3]), np.sin(q[3]), 0.0]) @ v[:3]
 
@@ -154,7 +194,11 @@ def test_driven_oscillator():
 
 def test_mass_that_depends_on_position():
     """A free particle in polar coordinates moves along a straight line."""
-    system = hn.System(lambda q: np.diag([1.0, q[0] ** 2]), lambda q, v: np.array([q[0] * v[1] ** 2, -2 * q[0] * v[0] * v[1]]), names=["r", "angle"])
+    system = hn.System(
+        lambda q: np.diag([1.0, q[0] ** 2]),
+        lambda q, v: np.array([q[0] * v[1] ** 2, -2 * q[0] * v[0] * v[1]]),
+        names=["r", "angle"],
+    )
     sol = hn.solve(system, (0, 4), [1.0, 0.0], [-0.5, 0.8], **FINE)
     np.testing.assert_allclose(sol.q[0] * np.exp(1j * sol.q[1]), 1 - 0.5 * sol.t + 0.8j * sol.t, atol=1e-8)
 
@@ -162,7 +206,10 @@ def test_mass_that_depends_on_position():
 @pytest.mark.parametrize("factor", [1.0, -1.0, 2.0, 1e-6, 1e6])
 def test_a_row_twice_changes_nothing(factor):
     pendulum = hn.mechanisms.pendulum()
-    rows = {"constraint": lambda q: np.array([q @ q - 1, factor * (q @ q - 1)]), "constraint_names": ["rod", "rod again"]}
+    rows = {
+        "constraint": lambda q: np.array([q @ q - 1, factor * (q @ q - 1)]),
+        "constraint_names": ["rod", "rod again"],
+    }
     system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), **rows)
     sol = hn.solve(system, (0, 5), pendulum.q0, pendulum.v0, **FINE)
     q, _v, lam = pendulum.exact(sol.t)
@@ -182,7 +229,12 @@ def test_parallelogram_with_a_redundant_bar():
         x, y, angle = q
         return (x + places * np.cos(angle) - places) ** 2 + (y + places * np.sin(angle)) ** 2 - 1
 
-    system = hn.System(np.array([1.0, 1.0, 0.1]), np.array([0.0, -GRAVITY, 0.0]), constraint, constraint_names=["left", "middle", "right"])
+    system = hn.System(
+        np.array([1.0, 1.0, 0.1]),
+        np.array([0.0, -GRAVITY, 0.0]),
+        constraint,
+        constraint_names=["left", "middle", "right"],
+    )
     sol = hn.solve(system, (0, 5), [*pendulum.q0, 0.0], [*pendulum.v0, 0.0], **FINE)
     q, _v, lam = pendulum.exact(sol.t)
     assert on_manifold(sol, 1e-10)
@@ -194,15 +246,25 @@ def test_parallelogram_with_a_redundant_bar():
 def test_coordinate_without_mass():
     """The angle of a pendulum carried along by two constraints."""
     pendulum = hn.mechanisms.pendulum()
-    system = hn.System(np.array([1.0, 1.0, 0.0]), np.array([0.0, -GRAVITY, 0.0]), lambda q: np.array([q[0] - np.sin(q[2]), q[1] + np.cos(q[2])]))
+    system = hn.System(
+        np.array([1.0, 1.0, 0.0]),
+        np.array([0.0, -GRAVITY, 0.0]),
+        lambda q: np.array([q[0] - np.sin(q[2]), q[1] + np.cos(q[2])]),
+    )
     sol = hn.solve(system, (0, 5), [1.0, 0.0, math.pi / 2], np.zeros(3), **FINE)
     assert on_manifold(sol, 1e-13)
     np.testing.assert_allclose(sol.q[:2], pendulum.exact(sol.t)[0], atol=1e-7)
 
 
 def test_statically_determined_systems_stand_still():
-    """As many constraints as coordinates: nothing moves, and the multipliers carry the load; a handful of steps suffices."""
-    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: np.array([q @ q - 1, (q[0] - 1.1) ** 2 + q[1] ** 2 - 0.7**2]))
+    """As many constraints as coordinates: nothing moves, and the multipliers carry the load; a handful of
+    steps suffices.
+    """
+    system = hn.System(
+        np.eye(2),
+        np.array([0.0, -GRAVITY]),
+        lambda q: np.array([q @ q - 1, (q[0] - 1.1) ** 2 + q[1] ** 2 - 0.7**2]),
+    )
     start = hn.consistent(system, [0.8, -0.6], repair=True)
     sol = hn.solve(system, (0, 10), start.q, start.v, max_steps=20_000)
     assert sol.success, sol.message
@@ -215,7 +277,9 @@ def test_equilibrium_is_cheap(stiffness):
     """A mass at rest on an oblique guide, held by a spring: rounding of v is not a reason for small steps."""
     along, normal = np.array([math.cos(0.3), math.sin(0.3)]), np.array([-math.sin(0.3), math.cos(0.3)])
     weight = 9.81 * along[1] * along - np.array([0.0, 9.81])
-    system = hn.System(np.eye(2), lambda q, v: -stiffness * (q - 0.7 * along) - v + weight, lambda q: normal @ q)
+    system = hn.System(
+        np.eye(2), lambda q, v: -stiffness * (q - 0.7 * along) - v + weight, lambda q: normal @ q
+    )
     sol = hn.solve(system, (0, 10), 0.7 * along)
     assert sol.success, sol.message
     assert sol.steps + sol.rejections < 1000
@@ -225,9 +289,18 @@ def test_equilibrium_is_cheap(stiffness):
 @pytest.mark.parametrize("angle", [0.3, 0.7, 1.1])
 @pytest.mark.parametrize("stiffness", [0.0, 4.0, 100.0])
 def test_equilibrium_at_the_origin_is_cheap(angle, stiffness):
-    """Q = 0 and v = 0, apart from rounding, for ever: what is small then is told by the tolerance, not by q and v."""
-    along, normal = np.array([math.cos(angle), math.sin(angle)]), np.array([-math.sin(angle), math.cos(angle)])
-    system = hn.System(np.eye(2), lambda q, v: 9.81 * along[1] * along - np.array([0.0, 9.81]) - stiffness * q - v, lambda q: normal @ q)
+    """Q = 0 and v = 0, apart from rounding, for ever: what is small then is told by the tolerance, not by q
+    and v.
+    """
+    along, normal = (
+        np.array([math.cos(angle), math.sin(angle)]),
+        np.array([-math.sin(angle), math.cos(angle)]),
+    )
+    system = hn.System(
+        np.eye(2),
+        lambda q, v: 9.81 * along[1] * along - np.array([0.0, 9.81]) - stiffness * q - v,
+        lambda q: normal @ q,
+    )
     sol = hn.solve(system, (0, 10), np.zeros(2), max_steps=20_000)
     assert sol.success, sol.message
     assert sol.steps + sol.rejections < 500
@@ -235,7 +308,9 @@ def test_equilibrium_at_the_origin_is_cheap(angle, stiffness):
 
 
 def test_rank_that_is_lost_for_a_moment():
-    """A point on the x-axis crosses the origin, where the gradient of x y vanishes: a run stays on the axis, or says that it cannot go on."""
+    """A point on the x-axis crosses the origin, where the gradient of x y vanishes: a run stays on the axis,
+    or says that it cannot go on.
+    """
     sol = hn.solve(hn.System(np.eye(2), np.zeros(2), lambda q: q[0] * q[1]), (0, 2), [-1.0, 0.0], [1.0, 0.0])
     assert np.all(np.isfinite(sol.y))
     if sol.success:
@@ -248,7 +323,9 @@ def test_rank_that_is_lost_for_a_moment():
 
 
 def test_spherical_pendulum():
-    system = hn.System(np.eye(3), np.array([0.0, 0.0, -GRAVITY]), lambda q: q @ q - 1, potential=lambda q: GRAVITY * q[2])
+    system = hn.System(
+        np.eye(3), np.array([0.0, 0.0, -GRAVITY]), lambda q: q @ q - 1, potential=lambda q: GRAVITY * q[2]
+    )
     q0, v0 = np.array([math.sin(1.0), 0.0, -math.cos(1.0)]), np.array([0.0, 1.5, 0.0])
     sol = hn.solve(system, (0, 10), q0, v0, **FINE)
     momentum = sol.q[0] * sol.v[1] - sol.q[1] * sol.v[0]
@@ -260,7 +337,9 @@ def test_spherical_pendulum():
     theta, _, phi = reference(rate, (0, 10), [1.0, 0.0, 0.0])
     np.testing.assert_allclose(momentum, L, rtol=1e-9)
     np.testing.assert_allclose(sol.energy, sol.energy[0], rtol=1e-9)
-    np.testing.assert_allclose(sol.q[:, -1], [np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), -np.cos(theta)], atol=1e-8)
+    np.testing.assert_allclose(
+        sol.q[:, -1], [np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), -np.cos(theta)], atol=1e-8
+    )
 
 
 def _E(p):
@@ -269,9 +348,13 @@ def _E(p):
 
 
 def test_rigid_body_in_euler_parameters():
-    """M = 4 EᵀJE is singular (along p), but regular for motions with |p| = 1; the free body tumbles about its middle axis as Euler says."""
+    """M = 4 EᵀJE is singular (along p), but regular for motions with |p| = 1; the free body tumbles about its
+    middle axis as Euler says.
+    """
     J = np.diag([1.0, 2.0, 3.5])
-    system = hn.System(lambda q: 4 * _E(q).T @ J @ _E(q), lambda q, v: 8 * _E(v).T @ J @ _E(v) @ q, lambda q: q @ q - 1, n=4)
+    system = hn.System(
+        lambda q: 4 * _E(q).T @ J @ _E(q), lambda q, v: 8 * _E(v).T @ J @ _E(v) @ q, lambda q: q @ q - 1, n=4
+    )
     w0, p0 = np.array([0.1, 2.0, 0.05]), np.array([1.0, 0.0, 0.0, 0.0])
     sol = hn.solve(system, (0, 10), p0, _E(p0).T @ w0 / 2, **FINE)
     expected = reference(lambda t, w: np.linalg.solve(J, -np.cross(w, J @ w)), (0, 10), w0)
@@ -305,10 +388,15 @@ def test_rigid_triangle_of_points():
 
 def test_dry_friction_on_an_inclined_plane():
     slope = 0.5
-    along, normal = np.array([math.cos(slope), -math.sin(slope)]), np.array([math.sin(slope), math.cos(slope)])
+    along, normal = (
+        np.array([math.cos(slope), -math.sin(slope)]),
+        np.array([math.sin(slope), math.cos(slope)]),
+    )
 
     def force(v):
-        return np.array([0.0, -GRAVITY]) - 0.3 * GRAVITY * math.cos(slope) * np.tanh((along @ v) / 0.01) * along
+        return (
+            np.array([0.0, -GRAVITY]) - 0.3 * GRAVITY * math.cos(slope) * np.tanh((along @ v) / 0.01) * along
+        )
 
     sol = hn.solve(hn.System(np.eye(2), force, lambda q: normal @ q), (0, 2), np.zeros(2), -along, **FINE)
 
@@ -320,6 +408,7 @@ def test_dry_friction_on_an_inclined_plane():
 
 def test_ordinary_numpy_is_understood():
     """Array parameters, assignment into zeros, helpers, np.cross, np.where, np.linalg.norm; all traced."""
+
     def skew(w):
         S = np.zeros((3, 3))
         S[0, 1], S[0, 2], S[1, 2] = -w[2], w[1], -w[0]
@@ -331,10 +420,21 @@ def test_ordinary_numpy_is_understood():
         total += p.charge * np.cross(v, p.field) + skew(p.field) @ v * 0.0
         for centre in p.centres:
             distance = np.linalg.norm(q - centre)
-            total -= np.where(distance > p.reach, 0.0, p.stiffness * (p.reach - distance)) * (centre - q) / distance
+            total -= (
+                np.where(distance > p.reach, 0.0, p.stiffness * (p.reach - distance))
+                * (centre - q)
+                / distance
+            )
         return total
 
-    values = {"weight": 1.0, "charge": 0.7, "field": [0.1, 0.2, 2.0], "centres": [[2.0, 0, 0], [0.0, 3, 0]], "reach": 1.5, "stiffness": 4.0}
+    values = {
+        "weight": 1.0,
+        "charge": 0.7,
+        "field": [0.1, 0.2, 2.0],
+        "centres": [[2.0, 0, 0], [0.0, 3, 0]],
+        "reach": 1.5,
+        "stiffness": 4.0,
+    }
     system = hn.System(np.eye(3), force, lambda q, p: q[2] - 0.1 * p.field @ q, parameters=values)
     assert system.paths["force"] == system.paths["constraint"] == "traced"
     sol = hn.solve(system, (0, 3), [0.0, 0.0, 0.0], [1.0, 0.0, 0.125], repair=True, **FINE)
@@ -390,12 +490,15 @@ def test_spline_force_against_scipy():
     spline = CubicSpline(np.linspace(-3, 3, 13), np.sin(np.linspace(-3, 3, 13)))
     sol = hn.solve(hn.System(1.0, lambda q: -spline(q)), (0, 5), [1.3], rtol=1e-9, atol=1e-11)
     assert sol.system.paths["force"] == "python"
-    np.testing.assert_allclose(sol.y[:, -1], reference(lambda t, y: [y[1], -spline(y[0])], (0, 5), [1.3, 0.0]), atol=1e-6)
+    np.testing.assert_allclose(
+        sol.y[:, -1], reference(lambda t, y: [y[1], -spline(y[0])], (0, 5), [1.3, 0.0]), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("role", ["constraint", "rheonomic", "velocity", "mass", "everything"])
 def test_foreign_functions_in_every_role(role):
     """Derivatives by finite differences: nine digits, and the manifold to rounding."""
+
     def opaque(value):
         return np.array([float(x) for x in np.atleast_1d(value)])
 
@@ -413,7 +516,14 @@ def test_foreign_functions_in_every_role(role):
     if role == "everything":
         parts["force"] = lambda q: opaque([0.0 * float(q[0]), -GRAVITY])
     pendulum = hn.mechanisms.pendulum(theta0=theta)
-    sol = hn.solve(hn.System(**parts, n=None if role not in ("mass", "everything") else 2), (0, 2), pendulum.q0, pendulum.v0, rtol=1e-9, atol=1e-11)
+    sol = hn.solve(
+        hn.System(**parts, n=None if role not in ("mass", "everything") else 2),
+        (0, 2),
+        pendulum.q0,
+        pendulum.v0,
+        rtol=1e-9,
+        atol=1e-11,
+    )
     assert on_manifold(sol, 1e-9)
     np.testing.assert_allclose(sol.q, pendulum.exact(sol.t)[0], atol=1e-6)
 
@@ -421,7 +531,12 @@ def test_foreign_functions_in_every_role(role):
 def test_written_derivative_of_a_foreign_constraint():
     pendulum = hn.mechanisms.pendulum()
     derivatives = {"constraint_q": lambda q: 2 * q.reshape(1, 2)}
-    system = hn.System(np.eye(2), np.array([0.0, -GRAVITY]), lambda q: float(q[0]) ** 2 + float(q[1]) ** 2 - 1, derivatives=derivatives)
+    system = hn.System(
+        np.eye(2),
+        np.array([0.0, -GRAVITY]),
+        lambda q: float(q[0]) ** 2 + float(q[1]) ** 2 - 1,
+        derivatives=derivatives,
+    )
     sol = hn.solve(system, (0, 2), pendulum.q0, pendulum.v0, **FINE)
     np.testing.assert_allclose(sol.q, pendulum.exact(sol.t)[0], atol=1e-8)
 
@@ -473,7 +588,9 @@ def test_dense_output_is_on_the_manifold_and_has_the_order(method, order):
     times = np.random.default_rng(0).uniform(0, 2, 200)
     errors = []
     for step in (0.1, 0.05) if order > 2 else (0.01, 0.005):
-        sol = hn.solve(pendulum.system, (0, 2), pendulum.q0, pendulum.v0, method=method, step=step, dense_output=True).sol
+        sol = hn.solve(
+            pendulum.system, (0, 2), pendulum.q0, pendulum.v0, method=method, step=step, dense_output=True
+        ).sol
         q, v = sol(times)
         assert q.shape == v.shape == (2, 200)
         assert np.max(np.abs(np.sum(q * q, axis=0) - 1)) <= 1e-10
@@ -513,7 +630,14 @@ def test_events_at_known_zeros():
         return q[0]
 
     rises.direction, falls.direction = 1, -1
-    sol = hn.solve(system, (0, 10), [1.0], rtol=1e-13, atol=1e-14, events=[passes, rises, falls, lambda t: t - 7.25, lambda v: v[0] - 2.0])
+    sol = hn.solve(
+        system,
+        (0, 10),
+        [1.0],
+        rtol=1e-13,
+        atol=1e-14,
+        events=[passes, rises, falls, lambda t: t - 7.25, lambda v: v[0] - 2.0],
+    )
     zeros = np.pi * np.array([0.5, 1.5, 2.5])
     assert sol.status == 0
     np.testing.assert_allclose(sol.t_events[0], zeros, atol=1e-12)
@@ -530,7 +654,9 @@ def test_events_at_known_zeros():
 @pytest.mark.parametrize(("terminal", "at"), [(True, 0.5), (1, 0.5), (2, 1.5), (3, 2.5), (9, None)])
 def test_terminal_events(span, terminal, at):
     event = hn.Event(lambda q: q[0], terminal=terminal)
-    sol = hn.solve(hn.System(1.0, lambda q: -q), span, [1.0], rtol=1e-13, atol=1e-14, events=event, dense_output=True)
+    sol = hn.solve(
+        hn.System(1.0, lambda q: -q), span, [1.0], rtol=1e-13, atol=1e-14, events=event, dense_output=True
+    )
     if at is None:
         assert sol.status == 0
         assert sol.t[-1] == span[1]
@@ -548,7 +674,9 @@ def test_terminal_events(span, terminal, at):
 
 def test_event_time_on_the_pendulum_and_states_on_the_manifold():
     pendulum = hn.mechanisms.pendulum()
-    sol = hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=1e-12, atol=1e-13, events=lambda q: q[0])
+    sol = hn.solve(
+        pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=1e-12, atol=1e-13, events=lambda q: q[0]
+    )
     period = float(4 * math.pi / 2 / (math.sqrt(GRAVITY) * _agm(1.0, math.cos(math.pi / 4))))
     assert sol.t_events[0].size == 4
     np.testing.assert_allclose(sol.t_events[0], period * (0.25 + 0.5 * np.arange(4)), atol=1e-10)
@@ -576,7 +704,15 @@ def test_bouncing_ball_by_restarts():
     """V flips by −0.8 at each impact: impact times are a geometric series."""
     system, t, q, v, impacts = hn.System(1.0, np.array([-GRAVITY])), 0.0, np.array([1.0]), np.array([0.0]), []
     for _ in range(8):
-        sol = hn.solve(system, (t, 10), q, v, rtol=1e-12, atol=1e-13, events=hn.Event(lambda q: q[0], terminal=True, direction=-1))
+        sol = hn.solve(
+            system,
+            (t, 10),
+            q,
+            v,
+            rtol=1e-12,
+            atol=1e-13,
+            events=hn.Event(lambda q: q[0], terminal=True, direction=-1),
+        )
         t, q, v = sol.t[-1], np.array([0.0]), -0.8 * sol.v[:, -1]
         impacts.append(t)
     first = math.sqrt(2 / GRAVITY)
@@ -585,7 +721,12 @@ def test_bouncing_ball_by_restarts():
 
 
 def test_several_terminal_events_in_one_step():
-    events = [hn.Event(lambda q: q[0] - 3, terminal=True), hn.Event(lambda q: q[0] - 2, terminal=True), lambda q: q[0] - 1, lambda q: q[0] - 4]
+    events = [
+        hn.Event(lambda q: q[0] - 3, terminal=True),
+        hn.Event(lambda q: q[0] - 2, terminal=True),
+        lambda q: q[0] - 1,
+        lambda q: q[0] - 4,
+    ]
     sol = hn.solve(hn.System(1.0, np.zeros(1)), (0, 10), [0.0], [1.0], first_step=10.0, events=events)
     np.testing.assert_allclose(sol.t[-1], 2.0, rtol=1e-12)
     assert [times.size for times in sol.t_events] == [0, 1, 1, 0]
@@ -635,7 +776,10 @@ def test_first_and_largest_step_are_kept():
     assert abs(back.history.h[0]) == 1e-3
 
 
-@pytest.mark.parametrize(("method", "order", "steps"), [("heun", 2, (0.01, 0.005)), ("dopri5", 5, (0.05, 0.025)), ("dop853", 8, (0.1, 0.05))])
+@pytest.mark.parametrize(
+    ("method", "order", "steps"),
+    [("heun", 2, (0.01, 0.005)), ("dopri5", 5, (0.05, 0.025)), ("dop853", 8, (0.1, 0.05))],
+)
 def test_order_at_constant_step(method, order, steps):
     """q, v and λ of the projected method converge with the order of the method."""
     pendulum = hn.mechanisms.pendulum()
@@ -645,14 +789,22 @@ def test_order_at_constant_step(method, order, steps):
         assert sol.steps == round(2 / step)
         assert on_manifold(sol, 1e-13)
         np.testing.assert_allclose(np.diff(sol.t), step, rtol=1e-9)
-        errors.append([np.max(np.abs(x - e)) for x, e in zip((sol.q, sol.v, sol.lam), pendulum.exact(sol.t), strict=True)])
+        errors.append(
+            [
+                np.max(np.abs(x - e))
+                for x, e in zip((sol.q, sol.v, sol.lam), pendulum.exact(sol.t), strict=True)
+            ]
+        )
     rates = np.log2(np.divide(*errors))
     assert np.all(rates > order - 0.5), rates
 
 
 def test_drift_only_without_projection():
     pendulum = hn.mechanisms.pendulum()
-    drift = {projection: hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, projection=projection).drift for projection in (True, False)}
+    drift = {
+        projection: hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, projection=projection).drift
+        for projection in (True, False)
+    }
     assert max(drift[True]) < 1e-13
     assert drift[False][0] > 1e-5
 
@@ -671,7 +823,10 @@ def test_absolute_tolerances_of_each_coordinate():
 def test_tolerance_is_met_over_a_wide_range():
     pendulum = hn.mechanisms.pendulum()
     tolerances = 10.0 ** -np.array([4, 6, 8, 10, 12])
-    runs = [hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=float(e), atol=float(e)) for e in tolerances]
+    runs = [
+        hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, rtol=float(e), atol=float(e))
+        for e in tolerances
+    ]
     errors = [np.max(np.abs(run.q - pendulum.exact(run.t)[0])) for run in runs]
     assert np.all(errors < 100 * tolerances)
     assert all(a > b for a, b in itertools.pairwise(errors))
@@ -680,6 +835,7 @@ def test_tolerance_is_met_over_a_wide_range():
 @pytest.mark.parametrize("scale", [2.0**-30, 2.0**30])
 def test_units_do_not_matter(scale):
     """Lengths in nanometres or in gigametres, a power of two: the same steps, digit by digit."""
+
     def run(unit):
         system = hn.System(1.0, np.array([0.0, -GRAVITY * unit]), lambda q: q @ q - unit**2, n=2)
         return hn.solve(system, (0, 3), [unit, 0.0], atol=1e-9 * unit)
@@ -695,28 +851,50 @@ def test_units_do_not_matter(scale):
 
 
 def test_other_parameters_compile_nothing(monkeypatch):
-    system = hn.System(np.eye(2), lambda p: np.array([0.0, -p.g]), lambda q, p: q @ q - p.length**2, parameters={"g": GRAVITY, "length": 1.0})
+    system = hn.System(
+        np.eye(2),
+        lambda p: np.array([0.0, -p.g]),
+        lambda q, p: q @ q - p.length**2,
+        parameters={"g": GRAVITY, "length": 1.0},
+    )
     hn.solve(system, (0, 1), [1.0, 0.0])
-    import holonome.compilation
+    import holonome.machine.compilation
 
     def refuse(*_):
         raise AssertionError("compiled")
 
-    monkeypatch.setattr(holonome.compilation, "_compile", refuse)
-    monkeypatch.setattr(holonome.compilation, "Kernel", refuse)
+    monkeypatch.setattr(holonome.machine.compilation, "_compile", refuse)
+    monkeypatch.setattr(holonome.machine.compilation, "Kernel", refuse)
     sol = hn.solve(system, (0, 1), [2.0, 0.0], parameters={"length": 2.0, "g": 3.0}, **FINE)
-    np.testing.assert_allclose(sol.q, hn.mechanisms.pendulum(length=2.0, gravity=3.0).exact(sol.t)[0], atol=1e-8)
+    np.testing.assert_allclose(
+        sol.q, hn.mechanisms.pendulum(length=2.0, gravity=3.0).exact(sol.t)[0], atol=1e-8
+    )
     assert system.parameters["length"] == 1.0
     assert sol.system.parameters["length"] == 2.0
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_copies_and_pickles_of_systems_made_of_lambdas(clone):
-    functions = {"mass": lambda q, p: np.array([[p.m, 0], [0, p.m + q[0] ** 2]]), "constraint": lambda q: q @ q - 1, "potential": lambda q, p: p.m * p.g * q[1]}
+    functions = {
+        "mass": lambda q, p: np.array([[p.m, 0], [0, p.m + q[0] ** 2]]),
+        "constraint": lambda q: q @ q - 1,
+        "potential": lambda q, p: p.m * p.g * q[1],
+    }
     functions["force"] = lambda t, v, p: np.array([0.1 * np.sin(t), -p.m * p.g]) - 0.1 * v
-    system = hn.System(**functions, parameters={"m": 2.0, "g": GRAVITY}, names=["x", "y"], constraint_names=["rod"], name="lamp")
+    system = hn.System(
+        **functions,
+        parameters={"m": 2.0, "g": GRAVITY},
+        names=["x", "y"],
+        constraint_names=["rod"],
+        name="lamp",
+    )
     twin = clone(system)
-    assert (twin.name, twin.names, twin.constraint_names, dict(twin.parameters)) == ("lamp", ["x", "y"], ["rod"], {"m": 2.0, "g": GRAVITY})
+    assert (twin.name, twin.names, twin.constraint_names, dict(twin.parameters)) == (
+        "lamp",
+        ["x", "y"],
+        ["rod"],
+        {"m": 2.0, "g": GRAVITY},
+    )
     one, two = (hn.solve(s, (0, 3), [1.0, 0.0], parameters={"g": 5.0}) for s in (system, twin))
     np.testing.assert_array_equal(one.y, two.y)
     np.testing.assert_array_equal(one.lam, two.lam)
@@ -725,13 +903,21 @@ def test_copies_and_pickles_of_systems_made_of_lambdas(clone):
 
 def test_pickled_velocity_constraint_given_as_a_matrix():
     """A(q) and A(q) v must not be confused on the way through a pickle."""
-    system = hn.System(np.ones(3), np.array([1.0, 0.0, 0.0]), velocity_constraint=lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]))
-    one, two = (hn.solve(s, (0, 2), np.zeros(3), [0, 0, 1.0]) for s in (system, pickle.loads(pickle.dumps(system))))
+    system = hn.System(
+        np.ones(3),
+        np.array([1.0, 0.0, 0.0]),
+        velocity_constraint=lambda q: np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]]),
+    )
+    one, two = (
+        hn.solve(s, (0, 2), np.zeros(3), [0, 0, 1.0]) for s in (system, pickle.loads(pickle.dumps(system)))
+    )
     np.testing.assert_array_equal(one.y, two.y)
 
 
 def _run_apart(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
     return done.stdout
 
@@ -774,7 +960,12 @@ def test_threads_give_the_same_digits():
     alone = hn.solve(pendulum.system, (0, 20), pendulum.q0, pendulum.v0, **FINE)
     fresh = pickle.loads(pickle.dumps(pendulum.system))
     with ThreadPoolExecutor(4) as pool:
-        results = [f.result() for f in [pool.submit(hn.solve, fresh, (0, 20), pendulum.q0, pendulum.v0, **FINE) for _ in range(8)]]
+        results = [
+            f.result()
+            for f in [
+                pool.submit(hn.solve, fresh, (0, 20), pendulum.q0, pendulum.v0, **FINE) for _ in range(8)
+            ]
+        ]
     assert all(np.array_equal(r.y, alone.y) for r in results)
 
 
@@ -789,7 +980,12 @@ def test_threads_with_python_functions_and_other_parameters():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            together = [f.result().y for f in [pool.submit(hn.solve, system, (0, 3), [1.0], parameters={"k": k}) for k in stiffness]]
+            together = [
+                f.result().y
+                for f in [
+                    pool.submit(hn.solve, system, (0, 3), [1.0], parameters={"k": k}) for k in stiffness
+                ]
+            ]
     finally:
         sys.setswitchinterval(switch)
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
@@ -797,7 +993,13 @@ def test_threads_with_python_functions_and_other_parameters():
 
 def _interrupted(sol) -> bool:
     ordered = bool(np.all(np.diff(sol.t) > 0) and np.all(np.isfinite(sol.y)))
-    return not sol.success and sol.status == -1 and "interrupt" in sol.message.lower() and sol.t.size > 1 and ordered
+    return (
+        not sol.success
+        and sol.status == -1
+        and "interrupt" in sol.message.lower()
+        and sol.t.size > 1
+        and ordered
+    )
 
 
 def test_keyboard_interrupt_in_a_progress_callback():
@@ -812,10 +1014,14 @@ def test_keyboard_interrupt_in_a_progress_callback():
     assert 100 <= sol.t[-1] < 10_000
 
 
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread only")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread only"
+)
 @pytest.mark.parametrize("kind", ["native", "python"])
 def test_ctrl_c_returns_what_there_is(kind):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have begun with the signal ignored
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a job in the background may have begun with the signal ignored
     try:
         _interrupt_a_run(kind)
     finally:
@@ -849,8 +1055,12 @@ def test_a_result_prints_and_converts():
     assert "success" in str(sol)
     assert "|g|" in str(sol)
     assert "energy" in str(sol)
-    np.testing.assert_allclose(sol.system.functions["mass"].evaluate({"t": 0.0, "q": sol.q[:, -1], "v": sol.v[:, -1]}) @ sol.a[:, -1],
-                               np.array([0, -GRAVITY]) - 2 * sol.q[:, -1] * sol.lam[0, -1], atol=1e-12)
+    np.testing.assert_allclose(
+        sol.system.functions["mass"].evaluate({"t": 0.0, "q": sol.q[:, -1], "v": sol.v[:, -1]})
+        @ sol.a[:, -1],
+        np.array([0, -GRAVITY]) - 2 * sol.q[:, -1] * sol.lam[0, -1],
+        atol=1e-12,
+    )
 
 
 # Switches in time
@@ -859,11 +1069,15 @@ def test_a_result_prints_and_converts():
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "ggl"])
 @pytest.mark.parametrize("span", [(0.0, 10.0), (10.0, 0.0)])
 def test_a_pulse_of_a_millisecond_is_not_skipped(method, span):
-    """At rest until the pulse F on (a, b); then the oscillator moves as F (cos(t − b) − cos(t − a)), against the direction of time with a and b exchanged."""
+    """At rest until the pulse F on (a, b); then the oscillator moves as F (cos(t − b) − cos(t − a)), against
+    the direction of time with a and b exchanged.
+    """
     system = hn.System(1.0, lambda t, q: -q + np.where((t >= 3) & (t < 3.001), 1000.0, 0.0), n=1)
     sol = hn.solve(system, span, [0.0], method=method, rtol=1e-8, atol=1e-9, dense_output=method != "ggl")
     end, (a, b) = span[1], (3.0, 3.001) if span[1] > span[0] else (3.001, 3.0)
-    assert sol.q[0, -1] == pytest.approx(1000 * (np.cos(end - b) - np.cos(end - a)), abs=2e-5 if method == "ggl" else 1e-7)
+    assert sol.q[0, -1] == pytest.approx(
+        1000 * (np.cos(end - b) - np.cos(end - a)), abs=2e-5 if method == "ggl" else 1e-7
+    )
     assert sol.rejections < (15 if method == "ggl" else 10)
     if sol.sol is not None:
         times = np.linspace(3.002, 9, 50)
@@ -873,14 +1087,27 @@ def test_a_pulse_of_a_millisecond_is_not_skipped(method, span):
 
 def test_jumps_and_kinks_in_time_cost_no_rejections():
     def square_wave(t, q, v):
-        return -4 * q - 0.2 * v + np.sign(np.sin(3 * t + 0.5)) + np.interp(t, [0.0, 2.0, 4.0, 20.0], [0.0, 1.0, 0.0, 0.0])
+        return (
+            -4 * q
+            - 0.2 * v
+            + np.sign(np.sin(3 * t + 0.5))
+            + np.interp(t, [0.0, 2.0, 4.0, 20.0], [0.0, 1.0, 0.0, 0.0])
+        )
 
     system = hn.System(1.0, square_wave, n=1)
     sol = hn.solve(system, (0, 10), [0.0], rtol=1e-9, atol=1e-10)
     assert sol.success
     assert sol.rejections <= 5
     times = np.linspace(0, 10, 41)
-    reference = solve_ivp(lambda t, y: [y[1], square_wave(t, y[:1], y[1:])[0]], (0, 10), [0.0, 0.0], rtol=1e-11, atol=1e-12, t_eval=times, max_step=0.01)
+    reference = solve_ivp(
+        lambda t, y: [y[1], square_wave(t, y[:1], y[1:])[0]],
+        (0, 10),
+        [0.0, 0.0],
+        rtol=1e-11,
+        atol=1e-12,
+        t_eval=times,
+        max_step=0.01,
+    )
     found = hn.solve(system, (0, 10), [0.0], rtol=1e-9, atol=1e-10, t_eval=times)
     np.testing.assert_allclose(found.q[0], reference.y[0], atol=1e-6)
 

@@ -25,7 +25,9 @@ def lines(file) -> list[dict[str, str]]:
 
 
 def call(*arguments, code: int = 0):
-    result = CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
+    result = CliRunner().invoke(
+        cli.app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    )
     assert result.exit_code == code, result.output + repr(result.exception)
     return result
 
@@ -41,9 +43,11 @@ def test_papers_are_found_and_loaded_late():
     with pytest.raises(ValueError, match="did you mean yen-petzold"):
         hn.papers.get("yen-petzolt")
     with pytest.raises(AttributeError):
-        hn.papers.yen_petzold_1896  # noqa: B018
+        hn.papers.yen_petzold_1896
     loaded = "import sys, holonome; print('holonome.papers.yen_petzold_1996' in sys.modules, 'rich' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split() == ["False", "False"]
+    assert subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+    ).stdout.split() == ["False", "False"]
 
 
 def test_published_numbers_are_in_the_wheel(tmp_path):
@@ -52,7 +56,9 @@ def test_published_numbers_are_in_the_wheel(tmp_path):
 
     root = Path(__file__).parents[1]
     build = f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
-    name = subprocess.run([sys.executable, "-c", build], capture_output=True, text=True, check=True).stdout.split()[-1]
+    name = subprocess.run(
+        [sys.executable, "-c", build], capture_output=True, text=True, check=True
+    ).stdout.split()[-1]
     files = zipfile.ZipFile(tmp_path / name).namelist()
     assert {f"holonome/papers/data/yen_petzold_1996/table_5_{i}.csv" for i in range(1, 5)} <= set(files)
 
@@ -63,7 +69,10 @@ def test_experiments_know_who_they_are_and_how_long_they_took():
     @paper.experiment("table-1", "a title")
     def table_1(progress):
         progress(0.5, "half")
-        return Table(rows=[Row({"method": "x"}, {"steps": 10}, {"steps": 12}, "differs", "Because.")], claims=[Claim.of("It is so.", True, "it is so.")])
+        return Table(
+            rows=[Row({"method": "x"}, {"steps": 10}, {"steps": 12}, "differs", "Because.")],
+            claims=[Claim.of("It is so.", True, "it is so.")],
+        )
 
     result = table_1(progress=lambda fraction, what: told.append((fraction, what)))
     assert (result.paper, result.name, result.title, told) == ("a-b", "table-1", "a title", [(0.5, "half")])
@@ -87,8 +96,24 @@ def test_figures_draw_into_the_axes_they_are_given(tmp_path):
 
 
 def test_all_tables_and_figures_are_there():
-    assert {"table-5.1", "table-5.2", "table-5.3", "table-5.4", "figure-5.1", "figure-5.3", "figure-5.4", "figure-5.6", "theorem-4.2", "driven-problem",
-            "algorithm-2.1", "theorem-3.1", "theorem-4.1", "lemma-2.2", "lemma-3.1", "lemma-4.1"} == set(EXPERIMENTS)
+    assert {
+        "table-5.1",
+        "table-5.2",
+        "table-5.3",
+        "table-5.4",
+        "figure-5.1",
+        "figure-5.3",
+        "figure-5.4",
+        "figure-5.6",
+        "theorem-4.2",
+        "driven-problem",
+        "algorithm-2.1",
+        "theorem-3.1",
+        "theorem-4.1",
+        "lemma-2.2",
+        "lemma-3.1",
+        "lemma-4.1",
+    } == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -112,7 +137,9 @@ def test_published_numbers_are_shown_as_they_are(table, computed):
 
 
 def test_table_5_2_of_yen_petzold(computed):
-    """With the paper's first step GGL, CS and CM take the published steps, or one in a hundred more or less; GGL* within 5 %, as its pseudo-inverse is another one."""
+    """With the paper's first step GGL, CS and CM take the published steps, or one in a hundred more or less;
+    GGL* within 5 %, as its pseudo-inverse is another one.
+    """
     rows = {(row.case["method"], row.case["TOL"], row.case["ε"]): row for row in computed["table-5.2"].rows}
     for case in (("1e-3", "1e-4"), ("1e-3", "1e-5"), ("1e-4", "1e-4")):
         for method, close in (("GGL", 0.01), ("GGL*", 0.05), ("CS", 0.01), ("CM", 0.01)):
@@ -124,7 +151,9 @@ def test_table_5_2_of_yen_petzold(computed):
 
 
 def test_table_5_1_of_yen_petzold(computed):
-    assert all(row.verdict == "reproduced" for row in computed["table-5.1"].rows if row.case["method"] == "GGL")
+    assert all(
+        row.verdict == "reproduced" for row in computed["table-5.1"].rows if row.case["method"] == "GGL"
+    )
     assert computed["table-5.1"].claims[0].verdict == "reproduced"
 
 
@@ -132,14 +161,24 @@ def test_tables_5_3_and_5_4_of_yen_petzold(computed):
     """On an isotropic bushing CS and CM take about the same steps; CM cannot be a hundred times better."""
     for name in ("table-5.3", "table-5.4"):
         steps = {(row.case["method"], row.case["TOL"]): row.measured["steps"] for row in computed[name].rows}
-        assert all(steps["CM", tolerance] == pytest.approx(steps["CS", tolerance], rel=0.1) for method, tolerance in steps if method == "CS")
-    assert [claim.verdict for claim in (*computed["table-5.3"].claims, *computed["table-5.4"].claims)] == ["reproduced", "differs"]
+        assert all(
+            steps["CM", tolerance] == pytest.approx(steps["CS", tolerance], rel=0.1)
+            for method, tolerance in steps
+            if method == "CS"
+        )
+    assert [claim.verdict for claim in (*computed["table-5.3"].claims, *computed["table-5.4"].claims)] == [
+        "reproduced",
+        "differs",
+    ]
 
 
 def test_driven_problem(computed):
     """CM needs few steps where the iteration of CS fails again and again."""
     assert [claim.verdict for claim in computed["driven-problem"].claims] == ["reproduced"]
-    rows = {(row.case["method"], row.case["TOL"], row.case["ε"]): row.measured for row in computed["driven-problem"].rows}
+    rows = {
+        (row.case["method"], row.case["TOL"], row.case["ε"]): row.measured
+        for row in computed["driven-problem"].rows
+    }
     assert rows["CMp", "1e-3", "1e-6"]["steps"] <= 400
     assert rows["CS", "1e-3", "1e-6"]["ctfs"] > 10 * rows["CMp", "1e-3", "1e-6"]["ctfs"]
 
@@ -154,7 +193,9 @@ def test_printed_problem_of_table_5_1_is_too_easy():
 
 
 def newton_directly(step, kind, iterations):
-    """Simplified Newton iteration on F = [P r₁; P r₂; G v; g] with the matrix (2.14) as a whole, differences in place of derivatives."""
+    """Simplified Newton iteration on F = [P r₁; P r₂; G v; g] with the matrix (2.14) as a whole, differences
+    in place of derivatives.
+    """
 
     def F(y, P):
         q, v = y[:2], y[2:]
@@ -183,7 +224,9 @@ def test_the_decoupled_iteration_is_newtons(kind):
     assert abs(q @ q - 1) + abs(q @ v) < 1e-9
 
 
-@pytest.mark.parametrize(("kind", "eps", "delta"), [("CS", 1e-4, 3e-5), ("CS", 1e-3, 2e-4), ("CM", 1e-3, 0.1), ("CM", 1e-4, 1e-2)])
+@pytest.mark.parametrize(
+    ("kind", "eps", "delta"), [("CS", 1e-4, 3e-5), ("CS", 1e-3, 2e-4), ("CM", 1e-3, 0.1), ("CM", 1e-4, 1e-2)]
+)
 def test_the_rate_is_that_of_the_iteration(kind, eps, delta):
     step = yen_petzold_1996.off_the_manifold(eps, delta)
     sizes = step.iterate(kind)[1]
@@ -191,25 +234,43 @@ def test_the_rate_is_that_of_the_iteration(kind, eps, delta):
 
 
 def test_theorem_4_2(computed):
-    """CS diverges for δ > ε/2 with stiffness 1/ε and 1/ε², CM does not, and with isotropic stiffness they are alike."""
+    """CS diverges for δ > ε/2 with stiffness 1/ε and 1/ε², CM does not, and with isotropic stiffness they are
+    alike.
+    """
     grows, bounded, converges, factor = (claim.verdict for claim in computed["theorem-4.2"].claims)
     assert (grows, bounded, converges, factor) == ("reproduced", "reproduced", "reproduced", "differs")
     for delta, iterations in ((1e-3, None), (1e-5, 12)):
         cs, cm = (yen_petzold_1996.off_the_manifold(1e-4, delta).iterate(kind)[1] for kind in ("CS", "CM"))
         assert len(cm) <= 5
         assert cs[-1] > cs[2] if iterations is None else cs[-1] < 1e-12
-    assert [len(yen_petzold_1996.off_the_manifold(1e-4, 1e-3, isotropic=True).iterate(kind)[1]) for kind in ("CS", "CM")] == [4, 4]
+    assert [
+        len(yen_petzold_1996.off_the_manifold(1e-4, 1e-3, isotropic=True).iterate(kind)[1])
+        for kind in ("CS", "CM")
+    ] == [4, 4]
 
 
 def test_lemmas_and_further_theorems(computed):
-    """The printed decoupling stops short of the solution, CM ends near it, and the factor h comes from a radius that does not belong into Lemma 3.1."""
-    verdicts = {name: [claim.verdict for claim in computed[name].claims] for name in ("algorithm-2.1", "theorem-3.1", "theorem-4.1", "lemma-2.2", "lemma-3.1", "lemma-4.1")}
-    assert verdicts == {"algorithm-2.1": ["differs", "holds"], "theorem-3.1": ["reproduced", "holds"], "theorem-4.1": ["reproduced"],
-                        "lemma-2.2": ["reproduced"], "lemma-3.1": ["differs", "holds"], "lemma-4.1": ["differs", "reproduced"]}
+    """The printed decoupling stops short of the solution, CM ends near it, and the factor h comes from a
+    radius that does not belong into Lemma 3.1.
+    """
+    verdicts = {
+        name: [claim.verdict for claim in computed[name].claims]
+        for name in ("algorithm-2.1", "theorem-3.1", "theorem-4.1", "lemma-2.2", "lemma-3.1", "lemma-4.1")
+    }
+    assert verdicts == {
+        "algorithm-2.1": ["differs", "holds"],
+        "theorem-3.1": ["reproduced", "holds"],
+        "theorem-4.1": ["reproduced"],
+        "lemma-2.2": ["reproduced"],
+        "lemma-3.1": ["differs", "holds"],
+        "lemma-4.1": ["differs", "reproduced"],
+    }
 
 
 def test_the_printed_iteration_is_right_where_the_normal_stays_normal():
-    """With J₁ that maps the range of Gᵀ into itself, as without springs, (2.23) and (2.24) are Newton's method, too."""
+    """With J₁ that maps the range of Gᵀ into itself, as without springs, (2.23) and (2.24) are Newton's
+    method, too.
+    """
     step = yen_petzold_1996.swinging([0.0, 0.0], np.pi / 4)
     printed, corrected = step.iterate_as_printed(weighted=True), step.iterate("CS")[0]
     np.testing.assert_allclose(printed, corrected, atol=1e-14)
@@ -228,7 +289,10 @@ def test_the_command_shows_and_saves(tmp_path):
     assert "reproduced" in result.stdout
     assert result.stderr == ""
     written = sorted(file.name for file in (tmp_path / "report").iterdir())
-    assert written == ["index.html", *(f"yen-petzold-{name}{end}" for name in ("table-5.2", "theorem-4.2") for end in (".csv", ".png"))]
+    assert written == [
+        "index.html",
+        *(f"yen-petzold-{name}{end}" for name in ("table-5.2", "theorem-4.2") for end in (".csv", ".png")),
+    ]
 
 
 def test_the_command_speaks_json():
@@ -237,12 +301,15 @@ def test_the_command_speaks_json():
     assert table["rows"][0]["published"]["steps"] == 109
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["yen-petsold"], "did you mean yen-petzold"),
-    (["yen-petzold", "table-5.9"], "did you mean table-5"),
-    (["yen-petzold", "zzz"], "there are table-5.1"),
-    (["all", "table-5.1"], "name the paper"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["yen-petsold"], "did you mean yen-petzold"),
+        (["yen-petzold", "table-5.9"], "did you mean table-5"),
+        (["yen-petzold", "zzz"], "there are table-5.1"),
+        (["all", "table-5.1"], "name the paper"),
+    ],
+)
 def test_unknown_names_are_answered_with_the_nearest(arguments, message):
     result = call(*arguments, code=2)
     assert len(result.stderr.splitlines()) == 1

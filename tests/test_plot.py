@@ -67,7 +67,10 @@ def test_given_axes_are_used(tmp_path):
         solution.plot(axes=given[:2])
 
 
-@pytest.mark.parametrize("function", [plot.plot_positions, plot.plot_velocities, plot.plot_drift, plot.plot_energy, plot.plot_steps])
+@pytest.mark.parametrize(
+    "function",
+    [plot.plot_positions, plot.plot_velocities, plot.plot_drift, plot.plot_energy, plot.plot_steps],
+)
 def test_single_panels_return_their_axes(function):
     _, solution = simulated("andrews", t_span=(0.0, 0.03))
     axes = function(solution)
@@ -86,7 +89,9 @@ def test_curves_pass_through_the_solution():
 def test_a_mechanism_is_drawn_on_its_bars():
     mechanism, solution = simulated("four_bar")
     axes = drawn(plot.plot_motion(solution, mechanism.drawing, instants=5))
-    bars = [np.hypot(*np.diff(line.get_xydata(), axis=0)[0]) for line in axes.lines if len(line.get_xydata()) == 2]
+    bars = [
+        np.hypot(*np.diff(line.get_xydata(), axis=0)[0]) for line in axes.lines if len(line.get_xydata()) == 2
+    ]
     p = mechanism.system.parameters
     assert len(bars) >= 5 * 3
     assert all(np.min(np.abs(length - np.array([p["a"], p["b"], p["c"]]))) < 1e-3 for length in bars)
@@ -136,8 +141,19 @@ def test_short_backward_and_free_runs_are_drawn_too(tmp_path):
     solution.plot(file=tmp_path / "nothing.png", drawing=mechanism.drawing)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("beta", r"$\beta$"), ("phi1", r"$\varphi_{1}$"), ("phi_a", r"$\varphi_{a}$"), ("x", "$x$"),
-                                             ("x12", "$x_{12}$"), ("speed", "speed"), ("a b", "a b"), ("$", r"\$")])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("beta", r"$\beta$"),
+        ("phi1", r"$\varphi_{1}$"),
+        ("phi_a", r"$\varphi_{a}$"),
+        ("x", "$x$"),
+        ("x12", "$x_{12}$"),
+        ("speed", "speed"),
+        ("a b", "a b"),
+        ("$", r"\$"),
+    ],
+)
 def test_names_become_symbols(name, shown):
     assert plot.symbol(name) == shown
 
@@ -155,17 +171,33 @@ assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_paths_are_those_of_the_points(tmp_path):
-    two = hn.System(np.ones(4), [0.0, -9.81] * 2, lambda q: np.array([q[:2] @ q[:2] - 1, (q[2:] - q[:2]) @ (q[2:] - q[:2]) - 1]), names=["x1", "y1", "x2", "y2"])
+    two = hn.System(
+        np.ones(4),
+        [0.0, -9.81] * 2,
+        lambda q: np.array([q[:2] @ q[:2] - 1, (q[2:] - q[:2]) @ (q[2:] - q[:2]) - 1]),
+        names=["x1", "y1", "x2", "y2"],
+    )
     solution = hn.solve(two, (0, 1), [1, 0, 2, 0])
     by_name = plot.plot_path(solution)
-    assert [text.get_text() for text in by_name.get_legend().get_texts()] == ["($x_{1}$, $y_{1}$)", "($x_{2}$, $y_{2}$)"]
+    assert [text.get_text() for text in by_name.get_legend().get_texts()] == [
+        "($x_{1}$, $y_{1}$)",
+        "($x_{2}$, $y_{2}$)",
+    ]
     x, y = by_name.lines[0].get_data()
     np.testing.assert_allclose(np.hypot(x, y), 1, atol=1e-3)
     one = drawn(plot.plot_path(solution, points=[("x2", "y2")]))
     assert one.lines[0].get_xydata()[-1] == pytest.approx(solution.q[2:, -1])
     _, drawn_by_system = simulated("four_bar")
-    assert [text.get_text() for text in drawn(plot.plot_path(drawn_by_system)).get_legend().get_texts()] == ["B", "C", "coupler"]
-    for points, message in ((["nobody"], "'nobody' is not a point of the drawing"), ([("x1", "z")], "'z' is not one of x1"), ([("x1",)], "two or three")):
+    assert [text.get_text() for text in drawn(plot.plot_path(drawn_by_system)).get_legend().get_texts()] == [
+        "B",
+        "C",
+        "coupler",
+    ]
+    for points, message in (
+        (["nobody"], "'nobody' is not a point of the drawing"),
+        ([("x1", "z")], "'z' is not one of x1"),
+        ([("x1",)], "two or three"),
+    ):
         with pytest.raises(ValueError, match=message):
             plot.plot_path(solution, points=points)
 
@@ -186,7 +218,10 @@ def test_phase_plots_show_the_coordinate_that_swings():
     assert axes.get_xlabel() == "position $x$"
     assert (x[0], v[0]) == (solution.q[0, 0], solution.v[0, 0])
     assert len(plot.plot_phase(solution, coordinates=["x", "y"]).get_legend().get_texts()) == 2
-    prey = hn.ODE(lambda x: np.array([x[0] * (1 - x[1]), x[1] * (x[0] - 1), 0 * x[0]]), names=["prey", "predator", "rest"])
+    prey = hn.ODE(
+        lambda x: np.array([x[0] * (1 - x[1]), x[1] * (x[0] - 1), 0 * x[0]]),
+        names=["prey", "predator", "rest"],
+    )
     axes = drawn(plot.plot_phase(hn.solve(prey, (0, 5), [0.5, 0.7, 1]), coordinates=["predator", "rest"]))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("predator", "rest")
     with pytest.raises(ValueError, match="two components"):
@@ -196,16 +231,27 @@ def test_phase_plots_show_the_coordinate_that_swings():
 def test_multipliers_and_joint_forces_balance_inertia():
     mechanism, solution = simulated("four_bar")
     lam = drawn(plot.plot_multipliers(solution, constraints=["A x", "D y"]))
-    np.testing.assert_array_equal(lam.lines[0].get_ydata(), solution.lam[mechanism.system.constraint_names.index("A x")])
+    np.testing.assert_array_equal(
+        lam.lines[0].get_ydata(), solution.lam[mechanism.system.constraint_names.index("A x")]
+    )
     forces = drawn(plot.plot_joint_forces(solution, coordinates=["yb"]))
     row = mechanism.system.names.index("yb")
     p = mechanism.system.parameters
-    np.testing.assert_allclose(forces.lines[0].get_ydata(), p["density"] * p["b"] * (solution.a[row] + p["gravity"]), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        forces.lines[0].get_ydata(),
+        p["density"] * p["b"] * (solution.a[row] + p["gravity"]),
+        rtol=1e-8,
+        atol=1e-8,
+    )
 
 
 def test_what_a_system_lacks_cannot_be_drawn():
     free = hn.solve(hn.System(np.ones(2), np.zeros(2)), (0, 1), [0, 0], [1, 1])
-    for function, message in ((plot.plot_multipliers, "no multipliers"), (plot.plot_joint_forces, "no forces of joints"), (plot.plot_states, "no first-order states")):
+    for function, message in (
+        (plot.plot_multipliers, "no multipliers"),
+        (plot.plot_joint_forces, "no forces of joints"),
+        (plot.plot_states, "no first-order states"),
+    ):
         with pytest.raises(ValueError, match=message):
             function(free)
 
@@ -223,7 +269,9 @@ def test_orders_and_causes_of_rejection_are_drawn():
 
 
 def test_failures_of_newtons_method_are_told_from_those_of_the_error_test():
-    stiff = hn.System(np.eye(1), lambda q, v: np.array([-1e4 * np.tanh(1e3 * (v[0] - 1)) - q[0]]), names=["x"])
+    stiff = hn.System(
+        np.eye(1), lambda q, v: np.array([-1e4 * np.tanh(1e3 * (v[0] - 1)) - q[0]]), names=["x"]
+    )
     solution = hn.solve(stiff, (0, 1), [0.0], [0.0], method="bdf", first_step=0.1, rtol=1e-4)
     causes = set(solution.history.cause)
     assert {"Newton"} <= causes <= {"Newton", "error test"}
@@ -234,14 +282,31 @@ def test_failures_of_newtons_method_are_told_from_those_of_the_error_test():
 def test_energy_is_a_deviation_only_where_it_is_conserved():
     from holonome.plot.over_time import conserves_energy
 
-    for name, conserves in (("pendulum", True), ("four_bar", True), ("double_pendulum", True), ("chain", True)):
+    for name, conserves in (
+        ("pendulum", True),
+        ("four_bar", True),
+        ("double_pendulum", True),
+        ("chain", True),
+    ):
         assert conserves_energy(simulated(name)[1]) is conserves
-    damped = hn.System(np.eye(2), lambda v: np.array([0.0, -9.81]) - 0.1 * v, lambda q: q @ q - 1, potential=lambda q: 9.81 * q[1])
-    pushed = hn.System(np.eye(2), lambda t: np.array([np.sin(t), -9.81]), lambda q: q @ q - 1, potential=lambda q: 9.81 * q[1])
+    damped = hn.System(
+        np.eye(2),
+        lambda v: np.array([0.0, -9.81]) - 0.1 * v,
+        lambda q: q @ q - 1,
+        potential=lambda q: 9.81 * q[1],
+    )
+    pushed = hn.System(
+        np.eye(2),
+        lambda t: np.array([np.sin(t), -9.81]),
+        lambda q: q @ q - 1,
+        potential=lambda q: 9.81 * q[1],
+    )
     for system in (damped, pushed):
         solution = hn.solve(system, (0, 3), [1, 0])
         assert not conserves_energy(solution)
-        assert not any("energy" in text.get_text() for text in drawn(plot.plot_drift(solution)).get_legend().get_texts())
+        assert not any(
+            "energy" in text.get_text() for text in drawn(plot.plot_drift(solution)).get_legend().get_texts()
+        )
         assert plot.plot_energy(solution).lines[0].get_ydata()[0] == solution.energy[0]
     _, loose = simulated("pendulum", projection=False, rtol=1e-3, t_span=(0.0, 20.0))
     assert conserves_energy(loose), "an error of the method is a deviation"
@@ -254,10 +319,21 @@ def titles(axes) -> list[str]:
 def test_the_overview_shows_what_tells_most():
     vdp = hn.ODE(lambda x: np.array([x[1], 1000 * (1 - x[0] ** 2) * x[1] - x[0]]), n=2)
     assert titles(hn.solve(vdp, (0, 900), [2, 0]).plot())[2].startswith("auto: dop853 → bdf")
-    heated = hn.System(np.eye(1), lambda q, v: -q - 0.1 * v, states={"heat": 0.0}, rate=lambda v: np.array([0.1 * v[0] ** 2]), names=["x"], potential=lambda q: q[0] ** 2 / 2)
+    heated = hn.System(
+        np.eye(1),
+        lambda q, v: -q - 0.1 * v,
+        states={"heat": 0.0},
+        rate=lambda v: np.array([0.1 * v[0] ** 2]),
+        names=["x"],
+        potential=lambda q: q[0] ** 2 / 2,
+    )
     w, decay = np.sqrt(1 - 0.05**2), np.exp(-0.05 * 5)
     end = decay**2 * ((np.cos(5 * w) + 0.05 / w * np.sin(5 * w)) ** 2 + np.sin(5 * w) ** 2 / w**2) / 2
-    assert titles(hn.solve(heated, (0, 5), [1.0]).plot()) == ["Positions", "States", f"Energy, 0.5 → {end:.4g}"]
+    assert titles(hn.solve(heated, (0, 5), [1.0]).plot()) == [
+        "Positions",
+        "States",
+        f"Energy, 0.5 → {end:.4g}",
+    ]
     mechanism, smooth = simulated("stiff_spring", motion="smooth", rtol=1e-3, t_span=(0.0, 0.01))
     assert titles(smooth.plot(drawing=mechanism.drawing))[1].startswith("smooth: ")
     free = hn.solve(hn.System(np.ones(2), np.zeros(2)), (0, 1), [0, 0], [1, 1])
@@ -292,13 +368,29 @@ def test_work_and_precision_of_solutions_and_comparisons(tmp_path):
     found = hn.compare(*problem, methods=["dopri5", "index2"], rtols=[1e-4, 1e-6], reference=pendulum.exact)
     axes = found.plot(file=tmp_path / "work.png", cost="evaluations")
     assert axes.xaxis_inverted()
-    np.testing.assert_array_equal(axes.lines[0].get_xydata(), [(row.error, row.evaluations) for row in found.of("dopri5")])
+    np.testing.assert_array_equal(
+        axes.lines[0].get_xydata(), [(row.error, row.evaluations) for row in found.of("dopri5")]
+    )
     assert png_size(tmp_path / "work.png")
-    runs = {method: [hn.solve(*problem, method=method, rtol=rtol) for rtol in (1e-4, 1e-6)] for method in ("dopri5", "ggl")}
+    runs = {
+        method: [hn.solve(*problem, method=method, rtol=rtol) for rtol in (1e-4, 1e-6)]
+        for method in ("dopri5", "ggl")
+    }
     axes = drawn(plot.work_precision(runs, cost="steps", reference=pendulum.exact(np.array([2.0]))[0][:, 0]))
     assert list(axes.lines[1].get_ydata()) == [run.steps for run in runs["ggl"]]
-    assert len(plot.work_precision([*runs["dopri5"], *runs["ggl"]], cost="steps", reference=runs["dopri5"][1]).lines) == 2
-    for options, message in (({"cost": "seconds"}, "do not know their time"), ({"cost": "steps"}, "reference: missing"), ({"cost": "euros"}, "choose seconds")):
+    assert (
+        len(
+            plot.work_precision(
+                [*runs["dopri5"], *runs["ggl"]], cost="steps", reference=runs["dopri5"][1]
+            ).lines
+        )
+        == 2
+    )
+    for options, message in (
+        ({"cost": "seconds"}, "do not know their time"),
+        ({"cost": "steps"}, "reference: missing"),
+        ({"cost": "euros"}, "choose seconds"),
+    ):
         with pytest.raises(ValueError, match=message):
             plot.work_precision(runs, **options)
 

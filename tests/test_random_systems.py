@@ -1,7 +1,9 @@
-"""Whatever the system: a run ends on its manifold, or says why it did not.  Never NaN with success, never a hang, never an error that names nothing.
+"""Whatever the system: a run ends on its manifold, or says why it did not.  Never NaN with success, never a
+hang, never an error that names nothing.
 
-Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite masses, forces that end in a pole or
-a square root, rows that are redundant, contradictory or lose their rank on the way, starts far off the manifold.
+Five families of 100 random systems each, from well posed to degenerate in every way: singular and indefinite
+masses, forces that end in a pole or a square root, rows that are redundant, contradictory or lose their rank
+on the way, starts far off the manifold.
 """
 
 import time
@@ -111,11 +113,26 @@ def make_force(random: np.random.Generator, n: int, kind: str):
 
 
 CONSTRAINTS = ("linear", "quadratic", "cubic", "sine", "sphere", "rheonomic")
-BAD_CONSTRAINTS = (*CONSTRAINTS, "redundant", "contradictory", "contradictory later", "losing rank", "double zero", "empty", "root", "too many")
+BAD_CONSTRAINTS = (
+    *CONSTRAINTS,
+    "redundant",
+    "contradictory",
+    "contradictory later",
+    "losing rank",
+    "double zero",
+    "empty",
+    "root",
+    "too many",
+)
 
 
 def make_constraint(random: np.random.Generator, n: int, m: int, kind: str):
-    shape = {"rheonomic": "sine", "redundant": "quadratic", "contradictory": "linear", "contradictory later": "linear"}.get(kind, kind)
+    shape = {
+        "rheonomic": "sine",
+        "redundant": "quadratic",
+        "contradictory": "linear",
+        "contradictory later": "linear",
+    }.get(kind, kind)
     first = smooth(random, m, n, shape if shape in ("linear", "quadratic", "sine") else "cubic")
     match kind:
         case "sphere":
@@ -155,23 +172,35 @@ def make_velocity_constraint(random: np.random.Generator, n: int, kind: str):
 def systems(draw, masses, forces, constraints, velocity_constraints=("none",)):
     """(system, constraint, start, options) and a description of what was drawn."""
     n = draw(st.integers(1, 4))
-    kinds = {"mass": draw(st.sampled_from(masses)), "force": draw(st.sampled_from(forces)), "constraint": draw(st.sampled_from(constraints)),
-             "velocity": draw(st.sampled_from(velocity_constraints))}
+    kinds = {
+        "mass": draw(st.sampled_from(masses)),
+        "force": draw(st.sampled_from(forces)),
+        "constraint": draw(st.sampled_from(constraints)),
+        "velocity": draw(st.sampled_from(velocity_constraints)),
+    }
     m = draw(st.integers(1, max(1, min(n - (kinds["velocity"] != "none"), 3))))
     random = np.random.default_rng(draw(st.integers(0, 10**6)))
     repair = draw(st.sampled_from((True, True, True, False)))
     at_rest = draw(st.booleans())
     method = draw(st.sampled_from(("auto", "dopri5", "dop853", "heun")))
     kinds |= {"n": n, "m": m, "repair": repair, "method": method}
-    parts = {"mass": make_mass(random, n, kinds["mass"]), "force": make_force(random, n, kinds["force"]), "n": n,
-             "constraint": None if kinds["constraint"] == "none" else make_constraint(random, n, m, kinds["constraint"]),
-             "velocity_constraint": make_velocity_constraint(random, n, kinds["velocity"])}
+    parts = {
+        "mass": make_mass(random, n, kinds["mass"]),
+        "force": make_force(random, n, kinds["force"]),
+        "n": n,
+        "constraint": None
+        if kinds["constraint"] == "none"
+        else make_constraint(random, n, m, kinds["constraint"]),
+        "velocity_constraint": make_velocity_constraint(random, n, kinds["velocity"]),
+    }
     q0, v0 = random.uniform(-1, 1, n), random.uniform(-1, 1, n)
     return parts, q0, None if at_rest else v0, {"repair": repair, "method": method}, kinds
 
 
 def row_sizes(parts, t, q, v):
-    """|g|, and of each row of g how much it changes with the coordinates: ∂g/∂q |q| and ∂g/∂q |v|, by differences."""
+    """|g|, and of each row of g how much it changes with the coordinates: ∂g/∂q |q| and ∂g/∂q |v|, by
+    differences.
+    """
     g = parts["constraint"]
     names = g.__code__.co_varnames[: g.__code__.co_argcount]
 
@@ -222,7 +251,12 @@ def check(case) -> None:
     if not sol.success:
         assert sol.status == -1
         assert len(sol.message) > 20
-        assert "max_steps" not in sol.message or kinds["method"] == "heun" or kinds["force"] in COSTLY or kinds["mass"] == "vanishing", sol.message
+        assert (
+            "max_steps" not in sol.message
+            or kinds["method"] == "heun"
+            or kinds["force"] in COSTLY
+            or kinds["mass"] == "vanishing"
+        ), sol.message
         return
     assert sol.t[-1] == 1.0
     assert sol.status == 0
@@ -233,12 +267,18 @@ def check(case) -> None:
             with np.errstate(all="ignore"):
                 g, position, velocity = row_sizes(parts, sol.t[i], sol.q[:, i], sol.v[:, i])
             assert np.all(g <= 1e-8 * (1 + position)), (sol.t[i], g, sol.message)
-            assert np.all(np.abs(sol.gv[: g.size, i]) <= 1e-8 * (1 + position + velocity)), (sol.t[i], sol.gv[:, i], sol.message)
+            assert np.all(np.abs(sol.gv[: g.size, i]) <= 1e-8 * (1 + position + velocity)), (
+                sol.t[i],
+                sol.gv[:, i],
+                sol.message,
+            )
     if parts["velocity_constraint"] is not None:
         assert np.max(np.abs(sol.gv[-1])) <= 1e-8 * (1 + np.max(np.abs(sol.v)))
 
 
-hundred = settings(max_examples=100, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+hundred = settings(
+    max_examples=100, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 
 
 @hundred

@@ -1,4 +1,6 @@
-"""Method "auto" meets stiffness: it moves to an implicit method and back, says so, and resolves oscillations that are above the tolerance."""
+"""Method "auto" meets stiffness: it moves to an implicit method and back, says so, and resolves oscillations
+that are above the tolerance.
+"""
 
 import sys
 
@@ -9,18 +11,32 @@ import holonome as hn
 
 
 def damped_pair(k=1e3, c=1e3) -> hn.System:
-    """A pendulum with a small mass on a stiff, strongly damped spring: rates of 1e5 beside a motion of seconds."""
+    """A pendulum with a small mass on a stiff, strongly damped spring: rates of 1e5 beside a motion of
+    seconds.
+    """
 
     def force(q, v, p):
         spring = p.k * (q[2:] - q[:2]) + p.c * (v[2:] - v[:2])
         return np.concatenate([spring + np.array([0.0, -9.81]), 0.01 * np.array([0.0, -9.81]) - spring])
 
-    return hn.System([1.0, 1.0, 0.01, 0.01], force, lambda q: q[0] ** 2 + q[1] ** 2 - 1, parameters={"k": k, "c": c}, names=["x", "y", "a", "b"])
+    return hn.System(
+        [1.0, 1.0, 0.01, 0.01],
+        force,
+        lambda q: q[0] ** 2 + q[1] ** 2 - 1,
+        parameters={"k": k, "c": c},
+        names=["x", "y", "a", "b"],
+    )
 
 
 def braked() -> hn.System:
     """Two masses, the small one braked hard between t = 20 and 60 only."""
-    return hn.System([1.0, 0.01], lambda t, q, v: np.array([-q[0] - 5 * (q[0] - q[1]), 5 * (q[0] - q[1]) - np.where((t > 20) & (t < 60), 2e3, 0.02) * v[1]]), n=2)
+    return hn.System(
+        [1.0, 0.01],
+        lambda t, q, v: np.array(
+            [-q[0] - 5 * (q[0] - q[1]), 5 * (q[0] - q[1]) - np.where((t > 20) & (t < 60), 2e3, 0.02) * v[1]]
+        ),
+        n=2,
+    )
 
 
 def test_stiff_damping_is_recognised_and_stepped_over():
@@ -38,8 +54,14 @@ def test_stiff_damping_is_recognised_and_stepped_over():
 
 def rod_in_a_bushing() -> hn.System:
     """Rates of 2e4 to 4e4, critically damped."""
-    return hn.System([1.0, 1.0, 1 / 12], [0.0, -9.81, 0.0], elastic=hn.Elastic(lambda q: np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2]), stiffness=1e8, damping=1e4),
-                     names=["x", "y", "angle"])
+    return hn.System(
+        [1.0, 1.0, 1 / 12],
+        [0.0, -9.81, 0.0],
+        elastic=hn.Elastic(
+            lambda q: np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2]), stiffness=1e8, damping=1e4
+        ),
+        names=["x", "y", "angle"],
+    )
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
@@ -55,18 +77,31 @@ def test_stiffness_is_met_within_a_hundred_steps(rtol):
 
 
 def test_bdf_does_not_stay_at_order_one_after_an_explicit_method():
-    """States of an explicit run carry errors in the fast motions; DASSL's choice of the order then takes 65 000 steps and as many failures."""
+    """States of an explicit run carry errors in the fast motions; DASSL's choice of the order then takes 65
+    000 steps and as many failures.
+    """
     system = rod_in_a_bushing()
     explicit = hn.solve(system, (0, 0.1), [0.5, 0.0, np.pi / 2], method="dop853", rtol=1e-6, atol=1e-6)
     for i in range(20, explicit.t.size, 60):
-        sol = hn.solve(system, (explicit.t[i], 5), explicit.q[:, i], explicit.v[:, i], method="bdf", rtol=1e-6, atol=1e-6, max_steps=100_000)
+        sol = hn.solve(
+            system,
+            (explicit.t[i], 5),
+            explicit.q[:, i],
+            explicit.v[:, i],
+            method="bdf",
+            rtol=1e-6,
+            atol=1e-6,
+            max_steps=100_000,
+        )
         assert sol.success
         assert sol.steps + sol.rejections < 5000
 
 
 def test_there_and_back_with_events_t_eval_and_dense_output():
     system, times = braked(), np.linspace(0, 100, 201)
-    sol = hn.solve(system, (0, 100), [1.0, 0.0], rtol=1e-6, dense_output=True, events=hn.Event(lambda q: q[0]))
+    sol = hn.solve(
+        system, (0, 100), [1.0, 0.0], rtol=1e-6, dense_output=True, events=hn.Event(lambda q: q[0])
+    )
     assert sol.method == "auto: dop853 → bdf → dop853"
     assert sol.steps < 10_000, "the explicit method alone needs 1 250 000"
     reference = hn.solve(system, (0, 100), [1.0, 0.0], method="ggl", rtol=1e-10, atol=1e-12, t_eval=times)
@@ -105,15 +140,27 @@ def test_decisions_are_repeatable():
 @pytest.mark.parametrize("rtol", [1e-2, 1e-4, 1e-7])
 def test_ordinary_mechanisms_stay_explicit(name, rtol, monkeypatch):
     tried = []
-    monkeypatch.setattr(sys.modules["holonome.solve"], "_next_leg", lambda *arguments, **options: tried.append(arguments))
+    monkeypatch.setattr(
+        sys.modules["holonome.solving.solve"],
+        "_next_leg",
+        lambda *arguments, **options: tried.append(arguments),
+    )
     mechanism = hn.mechanisms.get(name)
-    sol = hn.solve(mechanism.system, (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span, mechanism.q0, mechanism.v0, rtol=rtol, atol=rtol)
+    sol = hn.solve(
+        mechanism.system,
+        (0, 20 * mechanism.t_span[1]) if name != "slider_crank" else mechanism.t_span,
+        mechanism.q0,
+        mechanism.v0,
+        rtol=rtol,
+        atol=rtol,
+    )
     assert sol.method == "dop853"
     assert not tried, "no implicit method is compiled either"
 
 
 def test_stiffness_that_begins_late_is_met_soon():
     """After thousands of steps, on the first leg and on one that came back."""
+
     def force(t, q, v):
         brake = np.where(((t > 500) & (t < 600)) | (t > 700), 2e3, 0.02)
         return np.array([-100 * q[0] - 5 * (q[0] - q[1]), 5 * (q[0] - q[1]) - brake * v[1]])

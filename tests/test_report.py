@@ -1,4 +1,6 @@
-"""The report: what it shows agrees with what was computed, it is well-formed, complete and escaped, and the papers' own descriptions hold together."""
+"""The report: what it shows agrees with what was computed, it is well-formed, complete and escaped, and the
+papers' own descriptions hold together.
+"""
 
 import re
 import subprocess
@@ -58,14 +60,43 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def results():
-    rows = [Row({"method": "A", "TOL": "1e-3"}, {"steps": 446, "error": 0.011}, {"steps": 459, "error": 0.01127}, "reproduced"),
-            Row({"method": EVIL, "TOL": "1e-4"}, {"steps": 10, "error": 6.69e-9}, {"steps": 1000, "error": float("nan")}, "differs", f"Because {EVIL}."),
-            Row({"method": "ours", "TOL": "1e-4"}, {}, {"steps": 12, "error": 0.5}, "not published")]
-    table = Table(paper="eich", name="table-3.1", title="errors", about="What `pendulum` does, x_{n+1} and 10^-3.", rows=rows, criterion="close",
-                  symbols={"steps": "accepted steps"}, claims=[Claim.of(f"It is {EVIL}.", False, "it is 3e-07.")], notes=["A note."], seconds=1.5)
+    rows = [
+        Row(
+            {"method": "A", "TOL": "1e-3"},
+            {"steps": 446, "error": 0.011},
+            {"steps": 459, "error": 0.01127},
+            "reproduced",
+        ),
+        Row(
+            {"method": EVIL, "TOL": "1e-4"},
+            {"steps": 10, "error": 6.69e-9},
+            {"steps": 1000, "error": float("nan")},
+            "differs",
+            f"Because {EVIL}.",
+        ),
+        Row({"method": "ours", "TOL": "1e-4"}, {}, {"steps": 12, "error": 0.5}, "not published"),
+    ]
+    table = Table(
+        paper="eich",
+        name="table-3.1",
+        title="errors",
+        about="What `pendulum` does, x_{n+1} and 10^-3.",
+        rows=rows,
+        criterion="close",
+        symbols={"steps": "accepted steps"},
+        claims=[Claim.of(f"It is {EVIL}.", False, "it is 3e-07.")],
+        notes=["A note."],
+        seconds=1.5,
+    )
     curve = Curve("line", np.linspace(1, 9, 50), np.linspace(1, 9, 50) ** 2, {"color": "#0072B2"})
-    figure = Figure(paper="eich", name="kepler", title="orbits", panels=[Panel("one", "x", "y", [curve]), Panel("two", "x", "y", [curve], {"xscale": "log"})],
-                    claims=[Claim.ours("We say so.", True, "so it is.")], seconds=0.25)
+    figure = Figure(
+        paper="eich",
+        name="kepler",
+        title="orbits",
+        panels=[Panel("one", "x", "y", [curve]), Panel("two", "x", "y", [curve], {"xscale": "log"})],
+        claims=[Claim.ours("We say so.", True, "so it is.")],
+        seconds=0.25,
+    )
     return [table, figure, report.Failure("yen-petzold", "table-5.3", f"ZeroDivisionError: {EVIL}", 0.1)]
 
 
@@ -85,18 +116,31 @@ def test_the_page_is_well_formed_and_stands_alone(page):
     """Every id once, every link within the page to one of them or to a file that is there."""
     assert len(set(page.ids)) == len(page.ids)
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
-    assert {link for link in page.links if not link.startswith("#")} == {"eich-table-3.1.csv", "eich-table-3.1.png"}
+    assert {link for link in page.links if not link.startswith("#")} == {
+        "eich-table-3.1.csv",
+        "eich-table-3.1.png",
+    }
     assert page.counts["script"] == page.counts["style"] == 1
 
 
 def test_numbers_are_those_of_the_rows(page, results):
-    """Published beside measured, in the order of the rows, exactly in the attribute and to three digits in the text."""
+    """Published beside measured, in the order of the rows, exactly in the attribute and to three digits in
+    the text.
+    """
     expected = []
     for row in results[0].rows:
         for name in ("steps", "error"):
-            expected += [(side, repr(float(values[name]))) for side, values in (("published", row.published), ("measured", row.measured)) if name in values]
+            expected += [
+                (side, repr(float(values[name])))
+                for side, values in (("published", row.published), ("measured", row.measured))
+                if name in values
+            ]
     assert [cell for cell in page.cells if cell[0] != "verdict"] == expected
-    assert [value for kind, value in page.cells if kind == "verdict"] == ["reproduced", "differs", "not published"]
+    assert [value for kind, value in page.cells if kind == "verdict"] == [
+        "reproduced",
+        "differs",
+        "not published",
+    ]
     for shown in ("446", "459", "0.011", "0.0113", "6.69e−9", "NaN"):
         assert shown in page.text
 
@@ -140,7 +184,9 @@ def test_tables_are_accessible(html):
 
 @pytest.mark.parametrize("name", papers.available())
 def test_contents_and_misprints_name_experiments_that_exist(name):
-    """Whatever has a number in a paper is computed, or it is said why not; and nothing is named that does not exist."""
+    """Whatever has a number in a paper is computed, or it is said why not; and nothing is named that does not
+    exist.
+    """
     paper = papers.get(name)
     assert paper.summary.count(". ") >= 2
     for item in paper.contents:
@@ -157,7 +203,10 @@ def test_contents_and_misprints_name_experiments_that_exist(name):
 def test_the_documentation_tells_the_same_misprints(module):
     text = (Path(__file__).parents[1] / "docs" / "papers" / f"{module}.md").read_text(encoding="utf-8")
     for misprint in getattr(papers, module).PAPER.misprints:
-        line = " | ".join(part.replace("|", "\\|") for part in (misprint.where, misprint.printed, misprint.correct, misprint.why))
+        line = " | ".join(
+            part.replace("|", "\\|")
+            for part in (misprint.where, misprint.printed, misprint.correct, misprint.why)
+        )
         assert line in text
 
 
@@ -185,7 +234,11 @@ def test_pages_and_papers_are_in_the_wheel(tmp_path):
     pytest.importorskip("hatchling")
     root = Path(__file__).parents[1]
     build = f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
-    name = subprocess.run([sys.executable, "-c", build], capture_output=True, text=True, check=True).stdout.split()[-1]
+    name = subprocess.run(
+        [sys.executable, "-c", build], capture_output=True, text=True, check=True
+    ).stdout.split()[-1]
     files = zipfile.ZipFile(tmp_path / name).namelist()
-    assert {f"holonome/papers/report/{part}" for part in ("page.html", "style.css", "script.js")} <= set(files)
+    assert {f"holonome/papers/report/{part}" for part in ("page.html", "style.css", "script.js")} <= set(
+        files
+    )
     assert len([file for file in files if file.endswith("paper.toml")]) == len(papers.available())

@@ -1,18 +1,27 @@
-"""The dense kernel against NumPy's factorizations, for full and deficient rank; and against the kernel without pivoting on real mechanisms."""
+"""The dense kernel against NumPy's factorizations, for full and deficient rank; and against the kernel
+without pivoting on real mechanisms.
+"""
 
 import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.engine import saddle_point as sp
-from holonome.engine.calls import run_kernel
-from holonome.engine.context import OK
-from holonome.formulations.underlying_ode import dense_derivative, dense_landing, dense_multipliers, kernels
+from holonome.algebra import saddle_point as sp
+from holonome.dynamics.kernels import dense_derivative, dense_landing, dense_multipliers, kernels
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK
 
 
 def solve(M, C, a, b):
     n, m = M.shape[0], C.shape[0]
-    A, tau, scale, order, B, pivots = np.zeros((m, n)), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros((n, n)), np.zeros(n)
+    A, tau, scale, order, B, pivots = (
+        np.zeros((m, n)),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m, np.int64),
+        np.zeros((n, n)),
+        np.zeros(n),
+    )
     rank = sp.factor_rows(C, A, tau, scale, order, np.zeros(m), n, m)
     if not sp.factor_mass(M, A, tau, rank, B, pivots, n):
         return rank, None, None
@@ -29,7 +38,10 @@ def random_problem(n, m, rank, seed, mass_rank=None):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("n", "m", "rank"), [(1, 0, 0), (3, 1, 1), (5, 5, 5), (7, 6, 6), (6, 4, 2), (4, 6, 3), (5, 3, 1), (8, 10, 8)])
+@pytest.mark.parametrize(
+    ("n", "m", "rank"),
+    [(1, 0, 0), (3, 1, 1), (5, 5, 5), (7, 6, 6), (6, 4, 2), (4, 6, 3), (5, 3, 1), (8, 10, 8)],
+)
 def test_against_numpy(n, m, rank, seed):
     M, C, a, b = random_problem(n, m, rank, seed)
     found_rank, x, lam = solve(M, C, a, b)
@@ -69,8 +81,14 @@ def test_dense_and_emitted_kernels_agree(name):
     random, n, m = np.random.default_rng(1), system.n, system.m
     y = np.concatenate([mechanism.q0 + 1e-3 * random.normal(size=n), random.normal(size=n)])
     z, context = random.normal(size=2 * n + 1), compiled.context(system)
-    for emitted, dense, size in ((compiled.derivative, dense_derivative, 2 * n), (compiled.landing, dense_landing, 6 * n + 2), (compiled.multipliers, dense_multipliers, m)):
+    for emitted, dense, size in (
+        (compiled.derivative, dense_derivative, 2 * n),
+        (compiled.landing, dense_landing, 6 * n + 2),
+        (compiled.multipliers, dense_multipliers, m),
+    ):
         first, second = np.full(compiled.landing_size, np.nan), np.full(compiled.landing_size, np.nan)
         assert run_kernel(emitted, 0.0, y, z, context, first) == OK
         assert run_kernel(dense.address, 0.0, y, z, context, second) == OK
-        np.testing.assert_allclose(first[:size], second[:size], rtol=1e-8, atol=1e-9 * np.max(np.abs(first[:size])))
+        np.testing.assert_allclose(
+            first[:size], second[:size], rtol=1e-8, atol=1e-9 * np.max(np.abs(first[:size]))
+        )

@@ -1,16 +1,19 @@
-"""Large sparse systems: the LU against NumPy, the kernels against the emitted ones, chains, nets, rings and trees against the explicit method."""
+"""Large sparse systems: the LU against NumPy, the kernels against the emitted ones, chains, nets, rings and
+trees against the explicit method.
+"""
 
 import numpy as np
 import pytest
 from numba import njit
 
 import holonome as hn
-from holonome.engine import sparse
-from holonome.engine.calls import pointer, run_kernel
-from holonome.engine.context import LEFT_OUT, OK, SINGULAR
-from holonome.formulations import implicit, underlying_ode
+from holonome.algebra import sparse
+from holonome.dynamics import kernels as underlying_ode
+from holonome.dynamics.kernels import kernels
+from holonome.formulations import implicit
 from holonome.formulations.implicit import ImplicitKernels
-from holonome.formulations.underlying_ode import kernels
+from holonome.machine.calls import pointer, run_kernel
+from holonome.machine.context import LEFT_OUT, OK, SINGULAR
 
 
 @njit
@@ -34,7 +37,7 @@ class LU:
         self.memory = self.plan.memory()
 
     def factor(self, A):
-        self.memory[-self.rows.size:] = A[self.rows, self.columns]
+        self.memory[-self.rows.size :] = A[self.rows, self.columns]
         return factor(self.memory)
 
     def solve(self, right):
@@ -63,13 +66,17 @@ def test_solutions_are_those_of_numpy(size):
 
 
 def test_pivots_are_chosen_anew_where_they_fail():
-    """The diagonal vanishes, then the pivots that were chosen instead; a permuted matrix without any diagonal; a pivot that is all rounding."""
+    """The diagonal vanishes, then the pivots that were chosen instead; a permuted matrix without any
+    diagonal; a pivot that is all rounding.
+    """
     random, size = np.random.default_rng(1), 60
     A = random.normal(size=(size, size)) * (random.random((size, size)) < 0.1) + 3 * np.eye(size)
     B = A - np.diag(np.diag(A)) + 3 * np.roll(np.eye(size), 1, axis=0)
     both = (A != 0) | (B != 0)
     lu, right = LU(both), random.normal(size=size)
-    for count, matrix in enumerate([A, B, A - 2.999999999999 * np.eye(size) * (np.arange(size) == 7)], start=1):
+    for count, matrix in enumerate(
+        [A, B, A - 2.999999999999 * np.eye(size) * (np.arange(size) == 7)], start=1
+    ):
         assert lu.factor(matrix) == OK
         np.testing.assert_allclose(lu.solve(right), np.linalg.solve(matrix, right), rtol=1e-8, atol=1e-8)
         assert lu.memory[sparse.CHOICES] <= count
@@ -79,7 +86,11 @@ def test_pivots_are_chosen_anew_where_they_fail():
 def test_unstable_pivots_are_not_taken():
     """The tiny diagonal would do without cancellation in any pivot, but spoils the result."""
     random, size = np.random.default_rng(4), 30
-    A = random.normal(size=(size, size)) * (random.random((size, size)) < 0.2) + 1e-6 * np.diag(random.normal(size=size)) + np.eye(size)[random.permutation(size)]
+    A = (
+        random.normal(size=(size, size)) * (random.random((size, size)) < 0.2)
+        + 1e-6 * np.diag(random.normal(size=size))
+        + np.eye(size)[random.permutation(size)]
+    )
     lu, right = LU(A), random.normal(size=size)
     assert lu.factor(A) == OK
     assert np.max(np.abs(A @ lu.solve(right) - right)) < 1e-9
@@ -108,7 +119,9 @@ def grid(k):
 
 
 def test_minimum_degree():
-    """Less fill than the band on a grid, none on a tree, little for a hub; the neighbours of an earlier stage come first."""
+    """Less fill than the band on a grid, none on a tree, little for a hub; the neighbours of an earlier stage
+    come first.
+    """
     k = 30
     assert sum(sparse.minimum_degree(grid(k), [0] * k * k)[1]) < 0.4 * k**3
     random, size = np.random.default_rng(0), 500
@@ -118,7 +131,11 @@ def test_minimum_degree():
         tree[i].add(j)
         tree[j].add(i)
     assert sum(sparse.minimum_degree(tree, [0] * size)[1]) == size - 1
-    hub = [{0, i + size} if i else set(range(1, size)) for i in range(size)] + [set()] + [{i} for i in range(1, size)]
+    hub = (
+        [{0, i + size} if i else set(range(1, size)) for i in range(size)]
+        + [set()]
+        + [{i} for i in range(1, size)]
+    )
     assert sum(sparse.minimum_degree(hub, [0] * size + [1] * size)[1]) < 4 * size
     graph, stages = grid(10), [int(x) for x in random.integers(0, 3, 100)]
     place = np.argsort(sparse.minimum_degree(grid(10), stages)[0])
@@ -136,19 +153,29 @@ def bodies(pairs, at, gravity):
         return (np.sum((x[pairs[:, 0]] - x[pairs[:, 1]]) ** 2, axis=1) - lengths) / 2
 
     count = len(at) - 1
-    system = hn.System(np.ones(count * dimension), np.tile(gravity, count), rods, potential=lambda q: -np.sum(q.reshape(-1, dimension) @ np.array(gravity)))
+    system = hn.System(
+        np.ones(count * dimension),
+        np.tile(gravity, count),
+        rods,
+        potential=lambda q: -np.sum(q.reshape(-1, dimension) @ np.array(gravity)),
+    )
     return system, at[1:].ravel()
 
 
 def net(k):
     number = np.arange(k * k).reshape(k, k)
-    pairs = [*zip(number[:, :-1].ravel(), number[:, 1:].ravel(), strict=True), *zip(number[:-1].ravel(), number[1:].ravel(), strict=True)]
+    pairs = [
+        *zip(number[:, :-1].ravel(), number[:, 1:].ravel(), strict=True),
+        *zip(number[:-1].ravel(), number[1:].ravel(), strict=True),
+    ]
     return bodies(pairs, [(i, 0, j) for i in range(k) for j in range(k)], [3.0, -9.81, -2.0])
 
 
 def ring(k):
     angle = 2 * np.pi * np.arange(k) / k
-    return bodies([(i, (i + 1) % k) for i in range(k)], np.stack([np.cos(angle), np.sin(angle)], axis=1), [0.0, -0.1])
+    return bodies(
+        [(i, (i + 1) % k) for i in range(k)], np.stack([np.cos(angle), np.sin(angle)], axis=1), [0.0, -0.1]
+    )
 
 
 def tree(k):
@@ -160,8 +187,12 @@ def tree(k):
     return bodies(pairs, at, [0.0, -9.81])
 
 
-SKATE = {"mass": [1.0, 1.0, 0.1, 2.0, 2.0], "force": [0.0, -9.81, 0.2, 0.0, -9.81], "constraint": lambda q: (q[3] - q[0]) ** 2 + (q[4] - q[1]) ** 2 - 1,
-         "velocity_constraint": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2])}
+SKATE = {
+    "mass": [1.0, 1.0, 0.1, 2.0, 2.0],
+    "force": [0.0, -9.81, 0.2, 0.0, -9.81],
+    "constraint": lambda q: (q[3] - q[0]) ** 2 + (q[4] - q[1]) ** 2 - 1,
+    "velocity_constraint": lambda q, v: v[0] * np.sin(q[2]) - v[1] * np.cos(q[2]),
+}
 
 
 @pytest.mark.parametrize("name", ["chain", "andrews", "four_bar", "skate"])
@@ -172,21 +203,37 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
     for limit in (10**9, 0):
         monkeypatch.setattr(underlying_ode, "EMITTED_UP_TO", limit)
         mechanism = None if name == "skate" else hn.mechanisms.get(name)
-        system, q0 = (hn.System(**SKATE), np.array([0.0, 0, 0.3, 0.6, -0.8])) if mechanism is None else (mechanism.system, mechanism.q0)
+        system, q0 = (
+            (hn.System(**SKATE), np.array([0.0, 0, 0.3, 0.6, -0.8]))
+            if mechanism is None
+            else (mechanism.system, mechanism.q0)
+        )
         compiled, random, n, m = kernels(system), np.random.default_rng(0), system.dim, system.m
         assert compiled.sparse == (limit == 0)
         context = compiled.context(system)
-        y, z = np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)]), random.normal(size=2 * n + 2)
+        y, z = (
+            np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)]),
+            random.normal(size=2 * n + 2),
+        )
         addresses = compiled.derivative, compiled.landing, compiled.multipliers
         if left_out:
             context[int(context[LEFT_OUT])] = 1.0
             if limit:
-                addresses = [twin.address for twin in (underlying_ode.dense_derivative, underlying_ode.dense_landing, underlying_ode.dense_multipliers)]
+                addresses = [
+                    twin.address
+                    for twin in (
+                        underlying_ode.dense_derivative,
+                        underlying_ode.dense_landing,
+                        underlying_ode.dense_multipliers,
+                    )
+                ]
         for address, size in zip(addresses, (2 * n, 6 * n + 2, m), strict=True):
             out = np.zeros(compiled.landing_size)
             assert run_kernel(address, 0.1, y, z, context, out) == OK
             found.append(out[:size])
-        found.append(np.concatenate([x.ravel() for x in compiled.evaluate_pieces(context, 0.1, y[:n], y[n:]).values()]))
+        found.append(
+            np.concatenate([x.ravel() for x in compiled.evaluate_pieces(context, 0.1, y[:n], y[n:]).values()])
+        )
     for emitted, looped in zip(found[:4], found[4:], strict=True):
         np.testing.assert_allclose(looped, emitted, atol=1e-9 * np.max(np.abs(emitted)))
 
@@ -198,7 +245,9 @@ def test_bdf_takes_the_same_steps_with_both(method, monkeypatch):
         monkeypatch.setattr(underlying_ode, "EMITTED_UP_TO", limit)
         monkeypatch.setattr(implicit, "EMITTED_UP_TO", limit)
         chain = hn.mechanisms.chain(links=3)
-        found.append(hn.solve(chain.system, (0, 0.5), chain.q0, chain.v0, method=method, rtol=1e-6, atol=1e-8))
+        found.append(
+            hn.solve(chain.system, (0, 0.5), chain.q0, chain.v0, method=method, rtol=1e-6, atol=1e-8)
+        )
         assert found[-1].success, found[-1].message
     emitted, looped = found
     assert abs(looped.steps - emitted.steps) <= 0.02 * emitted.steps
@@ -215,7 +264,9 @@ def test_chain_of_a_hundred_links(method):
     np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=2e-6)
     assert np.ptp(sol.energy) < 1e-7
     assert np.max(np.abs(sol.g)) < (1e-6 if method == "index2" else 1e-10)
-    np.testing.assert_allclose(sol.lam[:, -1], reference.lam[:, -1], atol=1e-3 * np.max(np.abs(reference.lam[:, -1])))
+    np.testing.assert_allclose(
+        sol.lam[:, -1], reference.lam[:, -1], atol=1e-3 * np.max(np.abs(reference.lam[:, -1]))
+    )
 
 
 def test_code_and_work_grow_linearly():
@@ -226,11 +277,20 @@ def test_code_and_work_grow_linearly():
         assert newton.sparse
         assert explicit.sparse
         assert min(newton.F, newton.nonzeros) > 0
-        sizes.append([*newton.instructions, *explicit.instructions, newton.factor_memory.size, explicit.context(system).size - explicit._work_size])
+        sizes.append(
+            [
+                *newton.instructions,
+                *explicit.instructions,
+                newton.factor_memory.size,
+                explicit.context(system).size - explicit._work_size,
+            ]
+        )
     np.testing.assert_allclose(np.divide(*reversed(sizes)), 2.0, rtol=0.03)
 
 
-@pytest.mark.parametrize("build", [lambda: net(6), lambda: ring(80), lambda: tree(80)], ids=["net", "ring", "tree"])
+@pytest.mark.parametrize(
+    "build", [lambda: net(6), lambda: ring(80), lambda: tree(80)], ids=["net", "ring", "tree"]
+)
 def test_nets_rings_and_trees(build, monkeypatch):
     monkeypatch.setattr(underlying_ode, "EMITTED_UP_TO", 100)
     system, q0 = build()
@@ -245,22 +305,38 @@ def test_nets_rings_and_trees(build, monkeypatch):
 
 
 def test_redundant_rows_and_massless_coordinates(monkeypatch):
-    """A rod twice: explicit methods go over to the dense twin, BDF leaves the row out.  The middle of a rod as a coordinate without mass."""
+    """A rod twice: explicit methods go over to the dense twin, BDF leaves the row out.  The middle of a rod
+    as a coordinate without mass.
+    """
     monkeypatch.setattr(underlying_ode, "EMITTED_UP_TO", 0)
     monkeypatch.setattr(implicit, "EMITTED_UP_TO", 0)
     chain = hn.mechanisms.chain(links=4)
     rows, n = chain.system.functions["constraint"].function, chain.system.n
     parameters = {"length": 1.0, "m": 1.0, "gravity": 9.81}
     masses, force = np.array([0.25, 0.25, 0.25 / 192] * 4), np.array([0.0, -9.81 / 4, 0.0] * 4)
-    doubled = hn.System(masses, force, lambda q, p: np.concatenate([rows(q, p), rows(q, p)[2:3]]), parameters=parameters)
-    extended = hn.System(np.append(masses, 0.0), np.append(force, 0.0), lambda q, p: np.concatenate([rows(q[:n], p), [q[n] - q[0] - q[3]]]), parameters=parameters)
+    doubled = hn.System(
+        masses, force, lambda q, p: np.concatenate([rows(q, p), rows(q, p)[2:3]]), parameters=parameters
+    )
+    extended = hn.System(
+        np.append(masses, 0.0),
+        np.append(force, 0.0),
+        lambda q, p: np.concatenate([rows(q[:n], p), [q[n] - q[0] - q[3]]]),
+        parameters=parameters,
+    )
     reference = hn.solve(chain.system, (0, 0.3), chain.q0, chain.v0, rtol=1e-9, atol=1e-10)
     for method in ("dop853", "ggl", "bdf"):
         sol = hn.solve(doubled, (0, 0.3), chain.q0, method=method, rtol=1e-7, atol=1e-9)
         assert sol.success, sol.message
         assert "redundant" in sol.message
         np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=1e-4)
-        sol = hn.solve(extended, (0, 0.3), np.append(chain.q0, chain.q0[0] + chain.q0[3]), method=method, rtol=1e-7, atol=1e-9)
+        sol = hn.solve(
+            extended,
+            (0, 0.3),
+            np.append(chain.q0, chain.q0[0] + chain.q0[3]),
+            method=method,
+            rtol=1e-7,
+            atol=1e-9,
+        )
         assert sol.success, sol.message
         np.testing.assert_allclose(sol.q[:n, -1], reference.q[:, -1], atol=1e-4)
 

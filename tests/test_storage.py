@@ -31,15 +31,25 @@ def test_drawings_come_back(name, tmp_path):
     found = hn.Solution.load(saved.save(tmp_path / "run.npz"))
     p = saved.system.parameters.namespace(saved.system.parameters.flat)
     for times in (slice(None), 0):
-        before, after = (run.system.drawing.at(saved.q[:, times], p, saved.t[times], saved.s[:, times]) for run in (saved, found))
+        before, after = (
+            run.system.drawing.at(saved.q[:, times], p, saved.t[times], saved.s[:, times])
+            for run in (saved, found)
+        )
         assert list(before) == list(after)
         for point in before:
             np.testing.assert_allclose(after[point], before[point], rtol=0, atol=1e-14)
-    assert [list(pair) for pair in found.system.drawing.links] == [list(pair) for pair in saved.system.drawing.links]
+    assert [list(pair) for pair in found.system.drawing.links] == [
+        list(pair) for pair in saved.system.drawing.links
+    ]
 
 
 def test_an_ode_with_its_invariant_comes_back(tmp_path):
-    circle = hn.ODE(lambda x, p: p.omega * np.array([-x[1], x[0]]), invariant=lambda x: x @ x, names=["a", "b"], parameters={"omega": 2.0, "unused": np.eye(2)})
+    circle = hn.ODE(
+        lambda x, p: p.omega * np.array([-x[1], x[0]]),
+        invariant=lambda x: x @ x,
+        names=["a", "b"],
+        parameters={"omega": 2.0, "unused": np.eye(2)},
+    )
     saved = hn.solve(circle, (0, 5), [1, 0], method="bdf")
     found = hn.Solution.load(saved.save(tmp_path / "run.npz"))
     assert isinstance(found.system, hn.ODE)
@@ -75,7 +85,11 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "text.npz").write_text("nothing")
     np.savez(tmp_path / "other.npz", t=[0.0])
     np.savez(tmp_path / "pickle.npz", t=np.array([{}], dtype=object))
-    for name, message in (("text", "not a file of NumPy arrays"), ("other", "not a saved result"), ("pickle", "not a file of NumPy arrays")):
+    for name, message in (
+        ("text", "not a file of NumPy arrays"),
+        ("other", "not a saved result"),
+        ("pickle", "not a file of NumPy arrays"),
+    ):
         with pytest.raises(ValueError, match=message):
             hn.Solution.load(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):

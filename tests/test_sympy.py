@@ -1,4 +1,6 @@
-"""from_sympy: mass matrix, forces and constraints of SymPy models against formulas derived by hand, and accelerations against SymPy's own."""
+"""from_sympy: mass matrix, forces and constraints of SymPy models against formulas derived by hand, and
+accelerations against SymPy's own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from holonome.errors import ModelError
-from holonome.interop.sympy import from_sympy
+from holonome.problem.from_sympy import from_sympy
 
 sp = pytest.importorskip("sympy")
 me = pytest.importorskip("sympy.physics.mechanics")
@@ -28,17 +30,29 @@ def at(system, q, v, time=0.0):
     assert set(system.paths.values()) <= {"traced", "constant"}
     gamma = ca.jtimes(model.w, model.q, model.v) + ca.jacobian(model.w, model.t) if system.m else ca.SX(0, 1)
     potential = ca.SX(0) if model.V is None else model.V
-    expressions = {"M": model.M, "f": model.f, "g": model.g, "C": model.C, "h": model.h, "V": potential, "gamma": gamma}
+    expressions = {
+        "M": model.M,
+        "f": model.f,
+        "g": model.g,
+        "C": model.C,
+        "h": model.h,
+        "V": potential,
+        "gamma": gamma,
+    }
     function = ca.Function("all", [model.t, model.q, model.v, model.p], list(expressions.values()))
     values = [np.array(x) for x in function(time, q, v, system.parameters.flat)]
-    return SimpleNamespace(**{name: x if name in "MC" else x.ravel() for name, x in zip(expressions, values, strict=True)})
+    return SimpleNamespace(
+        **{name: x if name in "MC" else x.ravel() for name, x in zip(expressions, values, strict=True)}
+    )
 
 
 def acceleration(system, q, v, time=0.0):
     """Solve M v' = f - C^T lam, C v' + gamma = 0 for v'."""
     e = at(system, q, v, time)
     m = len(e.gamma)
-    return np.linalg.solve(np.block([[e.M, e.C.T], [e.C, np.zeros((m, m))]]), np.concatenate([e.f, -e.gamma]))[: len(q)]
+    return np.linalg.solve(
+        np.block([[e.M, e.C.T], [e.C, np.zeros((m, m))]]), np.concatenate([e.f, -e.gamma])
+    )[: len(q)]
 
 
 def tangent(system, q, v, time=0.0):
@@ -54,8 +68,16 @@ def numbers(expressions, values):
 def test_expressions_with_speeds_and_with_derivatives():
     x, y, u, w = dynamicsymbols("x y u w")
     m, g, l, c = sp.symbols(r"m g l_{0} \gamma", positive=True)
-    system = from_sympy(mass=m * sp.eye(2), force=[-c * u, -m * g - c * y.diff(t)], constraint=sp.Eq(x**2 + y**2, l**2), potential=m * g * y,
-                        coordinates=[x, y], speeds=[u, w], parameters={m: 2, "g": 9.81, l: sp.Rational(1, 2), "gamma": 0.3}, name="pendulum")
+    system = from_sympy(
+        mass=m * sp.eye(2),
+        force=[-c * u, -m * g - c * y.diff(t)],
+        constraint=sp.Eq(x**2 + y**2, l**2),
+        potential=m * g * y,
+        coordinates=[x, y],
+        speeds=[u, w],
+        parameters={m: 2, "g": 9.81, l: sp.Rational(1, 2), "gamma": 0.3},
+        name="pendulum",
+    )
     assert system.names == ["x", "y"]
     assert system.name == "pendulum"
     assert dict(system.parameters) == {"gamma": 0.3, "g": 9.81, "l_0": 0.5, "m": 2.0}
@@ -69,15 +91,22 @@ def test_expressions_with_speeds_and_with_derivatives():
 
 def test_plain_symbols_may_be_coordinates():
     x, u, k = sp.symbols("x u k")
-    e = at(from_sympy(mass=2, force=-k * x - u, coordinates=[x], speeds=[u], parameters={k: 3.0}), [0.5], [0.25])
+    e = at(
+        from_sympy(mass=2, force=-k * x - u, coordinates=[x], speeds=[u], parameters={k: 3.0}), [0.5], [0.25]
+    )
     np.testing.assert_allclose([e.M[0, 0], e.f[0]], [2.0, -1.75])
 
 
 def test_time_and_prescribed_functions():
     x, drive = dynamicsymbols("x drive")
     omega = sp.Symbol("omega")
-    system = from_sympy(mass=[[1]], force=[drive.diff(t) + t], constraint=[x - drive], coordinates=[x],
-                        parameters={drive: sp.sin(omega * t), omega: 2.0})
+    system = from_sympy(
+        mass=[[1]],
+        force=[drive.diff(t) + t],
+        constraint=[x - drive],
+        coordinates=[x],
+        parameters={drive: sp.sin(omega * t), omega: 2.0},
+    )
     e = at(system, [0.7], [0.1], time=0.4)
     np.testing.assert_allclose(e.f, [2 * np.cos(0.8) + 0.4])
     np.testing.assert_allclose(e.g, [0.7 - np.sin(0.8)])
@@ -87,8 +116,18 @@ def test_time_and_prescribed_functions():
 def test_choices_are_traced():
     x, y = dynamicsymbols("x y")
     xd, yd = x.diff(t), y.diff(t)
-    force = [sp.Piecewise((x**2, x < 0), (sp.sin(x), (x < 1) & (y > 0)), (1 / (1 + x), True)) + sp.Abs(y) - sp.sign(xd),
-             sp.Max(x, y, 0) * sp.Min(xd, yd) + sp.atan2(y, 2 + x) + sp.Heaviside(y) + x**-2 + 1 / sp.sqrt(1 + y**2) + sp.sec(x) + sp.pi]
+    force = [
+        sp.Piecewise((x**2, x < 0), (sp.sin(x), (x < 1) & (y > 0)), (1 / (1 + x), True))
+        + sp.Abs(y)
+        - sp.sign(xd),
+        sp.Max(x, y, 0) * sp.Min(xd, yd)
+        + sp.atan2(y, 2 + x)
+        + sp.Heaviside(y)
+        + x**-2
+        + 1 / sp.sqrt(1 + y**2)
+        + sp.sec(x)
+        + sp.pi,
+    ]
     system = from_sympy(mass=sp.eye(2), force=force, coordinates=[x, y])
     for _ in range(20):
         q, v = random.uniform(-1.5, 1.5, 2), random.normal(size=2)
@@ -118,8 +157,14 @@ def test_lagrange_knife_edge_with_a_load():
     centre = me.Point("C")
     centre.set_vel(N, x.diff(t) * N.x + y.diff(t) * N.y)
     body = me.RigidBody("knife", centre, blade, m, (me.inertia(blade, 0, 0, J), centre))
-    model = me.LagrangesMethod(me.Lagrangian(N, body), [x, y, phi], forcelist=[(centre, F * blade.x)], bodies=[body], frame=N,
-                               nonhol_coneqs=[x.diff(t) * sp.sin(phi) - y.diff(t) * sp.cos(phi)])
+    model = me.LagrangesMethod(
+        me.Lagrangian(N, body),
+        [x, y, phi],
+        forcelist=[(centre, F * blade.x)],
+        bodies=[body],
+        frame=N,
+        nonhol_coneqs=[x.diff(t) * sp.sin(phi) - y.diff(t) * sp.cos(phi)],
+    )
     system = from_sympy(model, parameters={"m": 2.0, "J": 0.3, "F": 1.5})
     e = at(system, [0.0, 0.0, 0.7], [1.0, 2.0, 3.0])
     np.testing.assert_allclose(e.M, np.diag([2.0, 2.0, 0.3]), atol=1e-15)
@@ -129,10 +174,12 @@ def test_lagrange_knife_edge_with_a_load():
 
 
 def test_lagrange_in_a_rotating_frame_keeps_the_energy_integral():
-    r, = dynamicsymbols("r,")
+    (r,) = dynamicsymbols("r,")
     m, omega, k = sp.symbols("m omega k")
     lagrangian = m * (r.diff(t) ** 2 + omega**2 * r**2) / 2 - k * r**2 / 2
-    e = at(from_sympy(me.LagrangesMethod(lagrangian, [r]), parameters={m: 2.0, omega: 3.0, k: 5.0}), [0.5], [0.1])
+    e = at(
+        from_sympy(me.LagrangesMethod(lagrangian, [r]), parameters={m: 2.0, omega: 3.0, k: 5.0}), [0.5], [0.1]
+    )
     np.testing.assert_allclose(e.f, [(2 * 9 - 5) * 0.5])
     np.testing.assert_allclose(e.V, [(5 - 2 * 9) * 0.25 / 2])
 
@@ -149,7 +196,9 @@ def knife_edge_by_kane():
     body = me.RigidBody("knife", centre, blade, m, (me.inertia(blade, 0, 0, J), centre))
     velocity = x.diff(t) * N.x + y.diff(t) * N.y
     kinematics = [along - velocity.dot(blade.x), across - velocity.dot(blade.y), omega - phi.diff(t)]
-    model = me.KanesMethod(N, [x, y, phi], [along, omega], kd_eqs=kinematics, u_dependent=[across], velocity_constraints=[across])
+    model = me.KanesMethod(
+        N, [x, y, phi], [along, omega], kd_eqs=kinematics, u_dependent=[across], velocity_constraints=[across]
+    )
     model.kanes_equations([body], [(centre, m * g * N.x)])
     return model
 
@@ -172,13 +221,18 @@ def test_kane_rolling_disc_whose_contact_speeds_have_no_coordinates():
     Y = N.orientnew("Y", "Axis", [q[0], N.z])
     L = Y.orientnew("L", "Axis", [q[1], Y.x])
     R = L.orientnew("R", "Axis", [q[2], L.y])
-    kinematics = [(q[0].diff(t) * N.z + q[1].diff(t) * Y.x + q[2].diff(t) * L.y).dot(axis) - u[i] for i, axis in enumerate(L)]
+    kinematics = [
+        (q[0].diff(t) * N.z + q[1].diff(t) * Y.x + q[2].diff(t) * L.y).dot(axis) - u[i]
+        for i, axis in enumerate(L)
+    ]
     R.set_ang_vel(N, u[0] * L.x + u[1] * L.y + u[2] * L.z)
     contact = me.Point("C")
     contact.set_vel(N, u[3] * L.x + u[4] * Y.z.cross(L.x) + u[5] * Y.z)
     centre = contact.locatenew("Dmc", r * L.z)
     centre.v2pt_theory(contact, N, R)
-    disc = me.RigidBody("disc", centre, R, m, (me.inertia(L, m / 4 * r**2, m / 2 * r**2, m / 4 * r**2), centre))
+    disc = me.RigidBody(
+        "disc", centre, R, m, (me.inertia(L, m / 4 * r**2, m / 2 * r**2, m / 4 * r**2), centre)
+    )
     model = me.KanesMethod(N, q, u[:3], kd_eqs=kinematics, u_dependent=u[3:], velocity_constraints=u[3:])
     model.kanes_equations([disc], [(centre, -m * g * Y.z)])
     system = from_sympy(model, parameters={"m": 1.5, "g": 9.81, "r": 0.4})
@@ -190,14 +244,18 @@ def test_kane_rolling_disc_whose_contact_speeds_have_no_coordinates():
     omega = [lean_rate, spin + yaw_rate * np.sin(lean), yaw_rate * np.cos(lean)]
     constants = {m: 1.5, g: 9.81, r: 0.4, **dict(zip(q, position, strict=False))}
     u_dot = numbers(model.rhs()[3:6], {**constants, **dict(zip(u, [*omega, 0, 0, 0], strict=True))}).ravel()
-    expected = [found[1],
-                found[2] + found[0] * np.sin(lean) + yaw_rate * lean_rate * np.cos(lean),
-                found[0] * np.cos(lean) - yaw_rate * lean_rate * np.sin(lean)]
+    expected = [
+        found[1],
+        found[2] + found[0] * np.sin(lean) + yaw_rate * lean_rate * np.cos(lean),
+        found[0] * np.cos(lean) - yaw_rate * lean_rate * np.sin(lean),
+    ]
     np.testing.assert_allclose(expected, u_dot, rtol=1e-10)
 
 
 def test_kane_rigid_body_with_angular_velocity_as_speeds():
-    """From ω = B(q) q' follows M = Bᵀ I B; without loads the kinetic energy is constant, so v·f + v·M' v / 2 = 0."""
+    """From ω = B(q) q' follows M = Bᵀ I B; without loads the kinetic energy is constant, so v·f + v·M' v / 2
+    = 0.
+    """
     q, u = dynamicsymbols("q1:4"), dynamicsymbols("u1:4")
     I = sp.symbols("I1:4")
     N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
@@ -215,9 +273,13 @@ def test_kane_rigid_body_with_angular_velocity_as_speeds():
     _, c2, c3 = np.cos(position)
     _, s2, s3 = np.sin(position)
     b = np.array([[c2 * c3, s3, 0], [-c2 * s3, c3, 0], [s2, 0, 1]])
-    np.testing.assert_allclose(at(system, position, velocity).M, b.T @ np.diag([1.0, 2.0, 3.5]) @ b, atol=1e-13)
+    np.testing.assert_allclose(
+        at(system, position, velocity).M, b.T @ np.diag([1.0, 2.0, 3.5]) @ b, atol=1e-13
+    )
     h = 1e-5
-    M_dot = (at(system, position + h * velocity, velocity).M - at(system, position - h * velocity, velocity).M) / (2 * h)
+    M_dot = (
+        at(system, position + h * velocity, velocity).M - at(system, position - h * velocity, velocity).M
+    ) / (2 * h)
     power = velocity @ at(system, position, velocity).f + velocity @ M_dot @ velocity / 2
     np.testing.assert_allclose(power, 0.0, atol=1e-8)
 
@@ -237,16 +299,28 @@ def four_bar(frame_of_velocity_constraints):
         end.v2pt_theory(points[-1], N, frame)
         centre = points[-1].locatenew(f"C{i}", l[i] / 2 * frame.x)
         centre.v2pt_theory(points[-1], N, frame)
-        bodies.append(me.RigidBody(f"rod{i}", centre, frame, m, (me.inertia(frame, 0, 0, m * l[i] ** 2 / 12), centre)))
+        bodies.append(
+            me.RigidBody(f"rod{i}", centre, frame, m, (me.inertia(frame, 0, 0, m * l[i] ** 2 / 12), centre))
+        )
         loads.append((centre, -m * g * N.y))
         frames.append(frame)
         points.append(end)
     loop = points[-1].pos_from(points[0]) - l[3] * N.x
     axes = frames[frame_of_velocity_constraints]
     kinematics = [q[i].diff(t) - u[i] for i in range(3)]
-    velocity_constraints = [loop.dt(N).dot(axis).subs({q[i].diff(t): u[i] for i in range(3)}) for axis in (axes.x, axes.y)]
-    model = me.KanesMethod(N, q[:1], u[:1], kd_eqs=kinematics, q_dependent=q[1:], configuration_constraints=[loop.dot(N.x), loop.dot(N.y)],
-                           u_dependent=u[1:], velocity_constraints=velocity_constraints)
+    velocity_constraints = [
+        loop.dt(N).dot(axis).subs({q[i].diff(t): u[i] for i in range(3)}) for axis in (axes.x, axes.y)
+    ]
+    model = me.KanesMethod(
+        N,
+        q[:1],
+        u[:1],
+        kd_eqs=kinematics,
+        q_dependent=q[1:],
+        configuration_constraints=[loop.dot(N.x), loop.dot(N.y)],
+        u_dependent=u[1:],
+        velocity_constraints=velocity_constraints,
+    )
     model.kanes_equations(bodies, loads)
     return model
 
@@ -257,7 +331,9 @@ LENGTHS = np.array([1.0, 2.0, 1.5, 2.2])
 @pytest.mark.parametrize("frame", [0, 2], ids=["inertial", "moving"])
 def test_kane_four_bar_keeps_only_the_position_constraints(frame):
     model = four_bar(frame)
-    system = from_sympy(model, parameters={"m": 0.8, "g": 9.81} | {f"l{i + 1}": l for i, l in enumerate(LENGTHS)})
+    system = from_sympy(
+        model, parameters={"m": 0.8, "g": 9.81} | {f"l{i + 1}": l for i, l in enumerate(LENGTHS)}
+    )
     assert system.model.position_rows == 2
     assert system.m == 2
 
@@ -278,7 +354,12 @@ def test_kane_four_bar_keeps_only_the_position_constraints(frame):
     weight = np.zeros(3)
     for i in range(3):
         centre = hinges[:, i] + along[:, i] / 2
-        partial = np.array([[-(centre - hinges[:, j])[1], (centre - hinges[:, j])[0]] if j <= i else [0.0, 0.0] for j in range(3)])
+        partial = np.array(
+            [
+                [-(centre - hinges[:, j])[1], (centre - hinges[:, j])[0]] if j <= i else [0.0, 0.0]
+                for j in range(3)
+            ]
+        )
         spin = (np.arange(3) <= i).astype(float)
         M += 0.8 * partial @ partial.T + 0.8 * LENGTHS[i] ** 2 / 12 * np.outer(spin, spin)
         weight -= 0.8 * 9.81 * partial[:, 1]
@@ -290,28 +371,49 @@ def test_kane_four_bar_keeps_only_the_position_constraints(frame):
     np.testing.assert_allclose(e.C, G, atol=1e-12)
 
     v = tangent(system, q, np.array([1.0, 0.5, -0.3]))
-    values = dict(zip([*model.q, *model.u], [*q, *v], strict=True)) | {sp.Symbol("m"): 0.8, sp.Symbol("g"): 9.81}
+    values = dict(zip([*model.q, *model.u], [*q, *v], strict=True)) | {
+        sp.Symbol("m"): 0.8,
+        sp.Symbol("g"): 9.81,
+    }
     values |= {sp.Symbol(f"l{i + 1}"): l for i, l in enumerate(LENGTHS)}
     u_dot = np.linalg.solve(numbers(model.mass_matrix, values), numbers(model.forcing, values)).ravel()
     np.testing.assert_allclose(acceleration(system, q, v), u_dot, rtol=1e-9)
 
 
 def particle(**options):
-    """A point with coordinates x, y, z and their derivatives as speeds; gravity along -z, and an auxiliary speed."""
+    """A point with coordinates x, y, z and their derivatives as speeds; gravity along -z, and an auxiliary
+    speed.
+    """
     q, u, lift = dynamicsymbols("x y z"), dynamicsymbols("u1:4"), dynamicsymbols("lift")
     m, g = sp.symbols("m g")
     N, point = me.ReferenceFrame("N"), me.Point("P")
     point.set_vel(N, u[0] * N.x + u[1] * N.y + (u[2] + lift) * N.z)
     options = {key: value(q, u) for key, value in options.items()}
-    independent = {"q_ind": q[:3 - len(options.get("q_dependent", []))], "u_ind": u[:3 - len(options.get("u_dependent", []))]}
-    return me.KanesMethod(N, **independent, kd_eqs=[q_i.diff(t) - u_i for q_i, u_i in zip(q, u, strict=True)], u_auxiliary=[lift], **options,
-                          bodies=[me.Particle("P", point, m)], forcelist=[(point, -m * g * N.z)])
+    independent = {
+        "q_ind": q[: 3 - len(options.get("q_dependent", []))],
+        "u_ind": u[: 3 - len(options.get("u_dependent", []))],
+    }
+    return me.KanesMethod(
+        N,
+        **independent,
+        kd_eqs=[q_i.diff(t) - u_i for q_i, u_i in zip(q, u, strict=True)],
+        u_auxiliary=[lift],
+        **options,
+        bodies=[me.Particle("P", point, m)],
+        forcelist=[(point, -m * g * N.z)],
+    )
 
 
 def test_kane_keeps_the_velocity_constraints_that_do_not_follow_from_position():
-    """The constraints are z = x² + t and y' = x z'; the derivative of the first is stated as well, in a form that holds only where z = x² + t."""
-    model = particle(q_dependent=lambda q, u: q[2:], configuration_constraints=lambda q, u: [q[2] - q[0] ** 2 - t], u_dependent=lambda q, u: u[1:],
-                     velocity_constraints=lambda q, u: [u[2] - 2 * (q[2] - t) / q[0] * u[0] - 1, u[1] - q[0] * u[2]])
+    """The constraints are z = x² + t and y' = x z'; the derivative of the first is stated as well, in a form
+    that holds only where z = x² + t.
+    """
+    model = particle(
+        q_dependent=lambda q, u: q[2:],
+        configuration_constraints=lambda q, u: [q[2] - q[0] ** 2 - t],
+        u_dependent=lambda q, u: u[1:],
+        velocity_constraints=lambda q, u: [u[2] - 2 * (q[2] - t) / q[0] * u[0] - 1, u[1] - q[0] * u[2]],
+    )
     system = from_sympy(model, parameters={"m": 2.0, "g": 9.81})
     assert (system.model.position_rows, system.m) == (1, 2)
     e = at(system, [0.5, 0.3, 0.2], [1.0, 2.0, 3.0], time=0.1)
@@ -334,7 +436,16 @@ def joints(speeds_are_derivatives=False):
     system = me.System.from_newtonian(wall)
     system.add_joints(
         me.PinJoint("pin1", wall, rods[0], q[0], u[0], child_point=-l / 2 * rods[0].x, joint_axis=wall.z),
-        me.PinJoint("pin2", rods[0], rods[1], q[1], u[1], parent_point=l / 2 * rods[0].x, child_point=-l / 2 * rods[1].x, joint_axis=rods[0].z),
+        me.PinJoint(
+            "pin2",
+            rods[0],
+            rods[1],
+            q[1],
+            u[1],
+            parent_point=l / 2 * rods[0].x,
+            child_point=-l / 2 * rods[1].x,
+            joint_axis=rods[0].z,
+        ),
     )
     tip = rods[1].masscenter.locatenew("tip", l / 2 * rods[1].x)
     system.add_holonomic_constraints(tip.pos_from(system.fixed_point).dot(wall.y))
@@ -358,8 +469,10 @@ def test_mechanics_system_with_joints(by_lagrange):
     c, s = np.cos(q[1]), np.sin(q[1])
     e = at(system, q, v)
     k = m * l**2
-    np.testing.assert_allclose(e.M, [[k * (5 / 3 + c), k * (1 / 3 + c / 2)], [k * (1 / 3 + c / 2), k / 3]], rtol=1e-12)
-    cross = k * s / 2 * np.array([v[1] * (2 * v[0] + v[1]), -v[0] ** 2])
+    np.testing.assert_allclose(
+        e.M, [[k * (5 / 3 + c), k * (1 / 3 + c / 2)], [k * (1 / 3 + c / 2), k / 3]], rtol=1e-12
+    )
+    cross = k * s / 2 * np.array([v[1] * (2 * v[0] + v[1]), -(v[0] ** 2)])
     far = m * g * l / 2 * np.cos(q.sum())
     np.testing.assert_allclose(e.f, cross - [1.5 * m * g * l * np.cos(q[0]) + far, far], rtol=1e-12)
     np.testing.assert_allclose(e.g, [l * (np.sin(q[0]) + np.sin(q.sum()))])
@@ -389,25 +502,43 @@ x, y, u, unknown = dynamicsymbols("x y u unknown")
 k = sp.Symbol("k")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"force": [-k * x, -sp.Symbol("c") * y]}, "no value for c, k"),
-    ({"force": [-k * x, 0], "parameters": {"K": 1.0}}, r"no value for k \(given, but not in the model: K\)"),
-    ({"force": [-k * x, 0], "parameters": {k: 1.0, "K": 1.0}}, "parameters: the model does not contain K; its symbols are k"),
-    ({"parameters": {"g": 9.81}}, "parameters: the model does not contain g; it has no symbols but its coordinates"),
-    ({"force": [-k * x, 0], "parameters": {k: 1.0, unknown: sp.sin(t)}}, r"does not contain unknown\(t\); its symbols are k"),
-    ({"force": [unknown, 0]}, r"force contains unknown\(t\), which is neither a coordinate nor a speed"),
-    ({"force": [unknown.diff(t), 0]}, "which is no velocity"),
-    ({"force": [x.diff(t, 2), 0]}, "force contains the acceleration"),
-    ({"force": [0]}, "force has 1 entries; there are 2 coordinates"),
-    ({"mass": sp.eye(3)}, "mass is 3 x 3"),
-    ({"mass": sp.diag(1, y.diff(t))}, "mass depends on the velocity of y"),
-    ({"constraint": [x.diff(t) + y]}, "constraint depends on the velocity of x; put it into velocity_constraint"),
-    ({"constraint": [x - y, t - 1]}, "constraint 1 does not contain any coordinate"),
-    ({"velocity_constraint": [x.diff(t) * y.diff(t)]}, "velocity_constraint 0 is not linear"),
-    ({"velocity_constraint": [x - y]}, "velocity_constraint 0 does not contain any velocity"),
-    ({"speeds": [u]}, "speeds has 1 entries, coordinates has 2"),
-    ({"force": [sp.zeta(x), 0]}, "no counterpart in NumPy"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"force": [-k * x, -sp.Symbol("c") * y]}, "no value for c, k"),
+        (
+            {"force": [-k * x, 0], "parameters": {"K": 1.0}},
+            r"no value for k \(given, but not in the model: K\)",
+        ),
+        (
+            {"force": [-k * x, 0], "parameters": {k: 1.0, "K": 1.0}},
+            "parameters: the model does not contain K; its symbols are k",
+        ),
+        (
+            {"parameters": {"g": 9.81}},
+            "parameters: the model does not contain g; it has no symbols but its coordinates",
+        ),
+        (
+            {"force": [-k * x, 0], "parameters": {k: 1.0, unknown: sp.sin(t)}},
+            r"does not contain unknown\(t\); its symbols are k",
+        ),
+        ({"force": [unknown, 0]}, r"force contains unknown\(t\), which is neither a coordinate nor a speed"),
+        ({"force": [unknown.diff(t), 0]}, "which is no velocity"),
+        ({"force": [x.diff(t, 2), 0]}, "force contains the acceleration"),
+        ({"force": [0]}, "force has 1 entries; there are 2 coordinates"),
+        ({"mass": sp.eye(3)}, "mass is 3 x 3"),
+        ({"mass": sp.diag(1, y.diff(t))}, "mass depends on the velocity of y"),
+        (
+            {"constraint": [x.diff(t) + y]},
+            "constraint depends on the velocity of x; put it into velocity_constraint",
+        ),
+        ({"constraint": [x - y, t - 1]}, "constraint 1 does not contain any coordinate"),
+        ({"velocity_constraint": [x.diff(t) * y.diff(t)]}, "velocity_constraint 0 is not linear"),
+        ({"velocity_constraint": [x - y]}, "velocity_constraint 0 does not contain any velocity"),
+        ({"speeds": [u]}, "speeds has 1 entries, coordinates has 2"),
+        ({"force": [sp.zeta(x), 0]}, "no counterpart in NumPy"),
+    ],
+)
 def test_errors_of_expressions(arguments, message):
     with pytest.raises(ModelError, match=message):
         from_sympy(**({"mass": sp.eye(2), "force": [0, 0], "coordinates": [x, y]} | arguments))
@@ -446,14 +577,18 @@ def test_quaternions_are_refused():
     centre = me.Point("C")
     centre.set_vel(N, 0)
     body = me.RigidBody("body", centre, B, 1, (me.inertia(B, 1, 2, 3), centre))
-    rates = sp.Matrix([[-q[1], -q[2], -q[3]], [q[0], -q[3], q[2]], [q[3], q[0], -q[1]], [-q[2], q[1], q[0]]]) * sp.Matrix(w) / 2
+    rates = (
+        sp.Matrix([[-q[1], -q[2], -q[3]], [q[0], -q[3], q[2]], [q[3], q[0], -q[1]], [-q[2], q[1], q[0]]])
+        * sp.Matrix(w)
+        / 2
+    )
     model = me.KanesMethod(N, q, w, kd_eqs=list(sp.Matrix(q).diff(t) - rates), bodies=[body])
     with pytest.raises(ModelError, match=r"4 coordinates .* and 3 speeds .*angles in place of quaternions"):
         from_sympy(model)
 
 
 def test_sympy_is_imported_only_when_used(monkeypatch):
-    code = "import sys, holonome.interop.sympy; sys.exit('sympy' in sys.modules)"
+    code = "import sys, holonome.problem.from_sympy; sys.exit('sympy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     monkeypatch.setitem(sys.modules, "sympy.physics.mechanics", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'holonome\[sympy\]'"):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from holonome.engine.calls import run_kernel
 from holonome.integrators.tableau import TABLEAUS, addresses, padded
+from holonome.machine.calls import run_kernel
 
 
 @pytest.mark.parametrize("h", [0.37, -2.5])
@@ -17,7 +17,9 @@ def test_emitted_sums(name, size, h):
         out = np.full(stride + 1, 7.0)
         run_kernel(address, h, y, k.ravel(), y, out)
         expected = h * coefficients @ k[: coefficients.size] + (y if with_y else 0.0)
-        np.testing.assert_allclose(out[:stride], expected, rtol=1e-13, atol=1e-13 * np.max(np.abs(coefficients)) * abs(h))
+        np.testing.assert_allclose(
+            out[:stride], expected, rtol=1e-13, atol=1e-13 * np.max(np.abs(coefficients)) * abs(h)
+        )
         assert out[stride] == 7.0, "nothing is written beyond"
 
 
@@ -36,7 +38,10 @@ def test_stability_interval(name):
     tableau = TABLEAUS[name]
 
     def growth(z):
-        return abs(1 + z * tableau.b @ np.linalg.solve(np.eye(tableau.stages) - z * tableau.a, np.ones(tableau.stages)))
+        return abs(
+            1
+            + z * tableau.b @ np.linalg.solve(np.eye(tableau.stages) - z * tableau.a, np.ones(tableau.stages))
+        )
 
     assert max(growth(z) for z in np.linspace(-tableau.stable, 0, 400)) <= 1 + 1e-2
     assert growth(-1.05 * tableau.stable) > 1

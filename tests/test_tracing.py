@@ -1,4 +1,6 @@
-"""Tracing: the expression obtained from a function has the function's values, whatever NumPy it is written in."""
+"""Tracing: the expression obtained from a function has the function's values, whatever NumPy it is written
+in.
+"""
 
 import contextlib
 import dataclasses
@@ -286,9 +288,13 @@ def assert_traces(function, points=6):
     rng = np.random.default_rng(1)
     for _ in range(points):
         values = dict(zip("qv", rng.normal(size=(2, 3)), strict=True))
-        expected = np.asarray(function(**{name: values[name].copy() for name in argument_names(function)}), dtype=float)
+        expected = np.asarray(
+            function(**{name: values[name].copy() for name in argument_names(function)}), dtype=float
+        )
         assert expected.shape == shape
-        np.testing.assert_allclose(np.array(compiled(values["q"], values["v"])).ravel(), expected.ravel(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            np.array(compiled(values["q"], values["v"])).ravel(), expected.ravel(), rtol=1e-9, atol=1e-12
+        )
 
 
 def refusal(function):
@@ -348,7 +354,14 @@ def all_creation_functions(q):
         np.empty_like(q[:2]),
         np.full_like(q[:2], 2.0),
     ]
-    parts += [np.array([1.0, 2.0]), np.asarray([1.0, 2.0]), np.eye(2)[0], np.identity(2)[1], np.diag([1.0, 2.0])[0], np.zeros(2, dtype=np.float64)]
+    parts += [
+        np.array([1.0, 2.0]),
+        np.asarray([1.0, 2.0]),
+        np.eye(2)[0],
+        np.identity(2)[1],
+        np.diag([1.0, 2.0])[0],
+        np.zeros(2, dtype=np.float64),
+    ]
     for k, part in enumerate(parts):
         part[0] = k * q[0]
         part[1] = q[1]
@@ -484,7 +497,12 @@ def views(q, v):
 
 
 def asks_for_type(q):
-    if isinstance(q[0], float) and isinstance(q, np.ndarray) and isinstance(q[0], np.float64) and not isinstance(q[0], (int, list)):
+    if (
+        isinstance(q[0], float)
+        and isinstance(q, np.ndarray)
+        and isinstance(q[0], np.float64)
+        and not isinstance(q[0], (int, list))
+    ):
         return q[0]
     return q[1]
 
@@ -608,7 +626,14 @@ BODY = Body(2.0)
 
 @pytest.mark.parametrize(
     "function",
-    [BODY, BODY.force, lambda q: BODY.inertia(q), lambda q: Base.make(1.5).inertia(q), Spring(2.0), functools.partial(Spring(2.0), v=CONSTANT)],
+    [
+        BODY,
+        BODY.force,
+        lambda q: BODY.inertia(q),
+        lambda q: Base.make(1.5).inertia(q),
+        Spring(2.0),
+        functools.partial(Spring(2.0), v=CONSTANT),
+    ],
 )
 def test_methods_trace(function):
     assert_traces(function)
@@ -657,7 +682,10 @@ class Law:
     assert reason.startswith("it converts a traced value to float (line ")
     (tmp_path / "holonome_helpers_two.py").write_text("def bad(x):\n    return int(x)\n")
     bad = importlib.import_module("holonome_helpers_two").bad
-    assert refusal(lambda q: bad(q[0])) == "it converts a traced value to int (line 2 of holonome_helpers_two.py)"
+    assert (
+        refusal(lambda q: bad(q[0]))
+        == "it converts a traced value to int (line 2 of holonome_helpers_two.py)"
+    )
 
 
 def contact(q, v):
@@ -721,7 +749,12 @@ def test_untaken_branch_does_not_spoil_derivatives():
         return q / length if length > 0 else np.zeros(3)
 
     expression, _ = trace(direction, {"q": traced(Q, (3,))})
-    derivatives = [ca.jacobian(expression, Q), ca.jtimes(expression, Q, V), ca.jtimes(expression, Q, V, True), ca.gradient(ca.sum1(expression), Q)]
+    derivatives = [
+        ca.jacobian(expression, Q),
+        ca.jtimes(expression, Q, V),
+        ca.jtimes(expression, Q, V, True),
+        ca.gradient(ca.sum1(expression), Q),
+    ]
     for value in ca.Function("d", [Q, V], derivatives)(0.0, 1.0):
         np.testing.assert_array_equal(np.array(value), 0.0)
 
@@ -835,7 +868,7 @@ def raises_type_error(q):
     [
         (lambda q: q[3], IndexError),
         (lambda q: q @ np.zeros(2), ValueError),
-        (lambda q: q + undefined, NameError),  # noqa: F821
+        (lambda q: q + undefined, NameError),
         (lambda q: None + q[0], TypeError),
         (lambda q: q[0].nonsense, AttributeError),
         (lambda q: len(q[0]), TypeError),
@@ -927,7 +960,9 @@ def test_expressions_stay_lean():
 
 def test_parameters_in_a_namespace():
     g, masses = ca.SX.sym("g"), ca.SX.sym("m", 2)
-    p = Namespace({"g": traced(g, ()), "m": traced(masses, (2,)), "length": 2.0, "table": np.array([1.0, 2.0])})
+    p = Namespace(
+        {"g": traced(g, ()), "m": traced(masses, (2,)), "length": 2.0, "table": np.array([1.0, 2.0])}
+    )
 
     def energy(q, p):
         table = p.table.copy()
@@ -944,7 +979,7 @@ def test_namespace_behaves_like_named_values():
     p = Namespace({"g": 9.81, "m": 2.0})
     assert (p.g, p["m"], list(p), "g" in p, "k" in p, len(p)) == (9.81, 2.0, ["g", "m"], True, False, 2)
     with pytest.raises(AttributeError, match="no parameter 'k'; the parameters are: g, m"):
-        p.k  # noqa: B018
+        p.k
     with pytest.raises(KeyError, match="no parameter 'k'"):
         p["k"]
     with pytest.raises(AttributeError, match="cannot be changed"):

@@ -15,7 +15,16 @@ def computed():
 
 
 def test_all_experiments_print_and_save(computed, tmp_path):
-    assert set(computed) == {"table-1", "iterations", "table-2", "table-3", "table-4", "mixed-solvers", "convergence", "mass-ratios"}
+    assert set(computed) == {
+        "table-1",
+        "iterations",
+        "table-2",
+        "table-3",
+        "table-4",
+        "mixed-solvers",
+        "convergence",
+        "mass-ratios",
+    }
     for result in computed.values():
         assert max(map(len, str(result).splitlines())) <= 80
         table, picture = result.save(tmp_path)
@@ -29,19 +38,31 @@ def test_all_experiments_print_and_save(computed, tmp_path):
 def test_published_numbers_are_shown_as_they_are(table, computed):
     rows = [row for row in computed[table.replace("_", "-")].rows if row.published]
     shown = [(*row.case.values(), *row.published.values()) for row in rows]
-    for (*case, ), line in zip(shown, published("wang_hou_modnak_2011", table), strict=True):
-        assert [float(value) if value not in "ab" else value for value in map(str, case)] == [float(value) if value not in "ab" else value for value in line.values()]
+    for (*case,), line in zip(shown, published("wang_hou_modnak_2011", table), strict=True):
+        assert [float(value) if value not in "ab" else value for value in map(str, case)] == [
+            float(value) if value not in "ab" else value for value in line.values()
+        ]
 
 
 def test_what_reproduces_and_what_does_not(computed):
-    verdicts = {name: [row.verdict for row in result.rows if row.published] for name, result in computed.items()}
+    verdicts = {
+        name: [row.verdict for row in result.rows if row.published] for name, result in computed.items()
+    }
     assert verdicts["table-2"] == ["reproduced", "reproduced", "differs", "reproduced"]
     assert verdicts["table-3"] == ["reproduced"] * 3 + ["differs"] * 4
     assert verdicts["table-4"] == ["reproduced"] * 2
     assert verdicts["mixed-solvers"] == ["differs"]
     claims = {name: [claim.verdict for claim in result.claims] for name, result in computed.items()}
-    assert claims == {"table-1": ["reproduced", "differs"], "iterations": [], "table-2": ["reproduced", "reproduced"], "table-3": ["differs", "reproduced"],
-                      "table-4": ["reproduced"], "mixed-solvers": ["differs"], "convergence": ["reproduced", "differs", "differs"], "mass-ratios": ["holds"]}
+    assert claims == {
+        "table-1": ["reproduced", "differs"],
+        "iterations": [],
+        "table-2": ["reproduced", "reproduced"],
+        "table-3": ["differs", "reproduced"],
+        "table-4": ["reproduced"],
+        "mixed-solvers": ["differs"],
+        "convergence": ["reproduced", "differs", "differs"],
+        "mass-ratios": ["holds"],
+    }
 
 
 def test_the_constants_of_the_analysis():
@@ -50,12 +71,17 @@ def test_the_constants_of_the_analysis():
     assert pytest.approx(4 / 11) == F
     assert abs(E - 0.107) < 5e-4
     assert paper.bound(1e-3) == pytest.approx(4 / 11, abs=1e-5)
-    growth = np.polyfit(np.array([0.01, 0.02, 0.03]) ** 2, [paper.bound(window) for window in (0.01, 0.02, 0.03)], 1)[0]
+    growth = np.polyfit(
+        np.array([0.01, 0.02, 0.03]) ** 2, [paper.bound(window) for window in (0.01, 0.02, 0.03)], 1
+    )[0]
     assert growth == pytest.approx(0.13, abs=0.02)
 
 
 def test_the_published_solution_of_the_paper_would_need_these_iterations(computed):
     """The ratio 0.37 and a first change of order one need 17 iterations and more for 1e-6, not 3."""
-    found = {(row.case["Δt"], row.case["t"], row.case["ε₀"]): row.measured["iterations"] for row in computed["iterations"].rows}
+    found = {
+        (row.case["Δt"], row.case["t"], row.case["ε₀"]): row.measured["iterations"]
+        for row in computed["iterations"].rows
+    }
     assert found["1.0", "2", "1e-6"] == 18
     assert found["0.5", "2", "1e-6"] == 17

@@ -1,4 +1,6 @@
-"""The wheel set: published accelerations and solution, drift without projection, and SciPy on equations that the library has not touched."""
+"""The wheel set: published accelerations and solution, drift without projection, and SciPy on equations that
+the library has not touched.
+"""
 
 import importlib
 
@@ -13,7 +15,16 @@ WHEELSET = hn.mechanisms.wheelset()
 
 
 def run(method, tolerance, end=10.0, **options):
-    solution = hn.solve(WHEELSET.system, (0, end), WHEELSET.q0, WHEELSET.v0, method=method, rtol=tolerance, atol=tolerance, **options)
+    solution = hn.solve(
+        WHEELSET.system,
+        (0, end),
+        WHEELSET.q0,
+        WHEELSET.v0,
+        method=method,
+        rtol=tolerance,
+        atol=tolerance,
+        **options,
+    )
     assert solution.success
     return solution
 
@@ -23,11 +34,22 @@ def at_end(solution) -> dict[str, np.ndarray]:
 
 
 def test_published_accelerations():
-    """(v′, β′) at the published start with the published contact points and multipliers, to all digits; G by complex steps at fixed contact points."""
-    p, q, v, s, w, lam = parameters(WHEELSET), MODULE.PUBLISHED_START, np.zeros(5), np.zeros(1), MODULE.PUBLISHED_CONTACT, MODULE.SCALE * np.array([-8.3593e-3, -7.4144e-3])
+    """(v′, β′) at the published start with the published contact points and multipliers, to all digits; G by
+    complex steps at fixed contact points.
+    """
+    p, q, v, s, w, lam = (
+        parameters(WHEELSET),
+        MODULE.PUBLISHED_START,
+        np.zeros(5),
+        np.zeros(1),
+        MODULE.PUBLISHED_CONTACT,
+        MODULE.SCALE * np.array([-8.3593e-3, -7.4144e-3]),
+    )
     G = np.array([MODULE.constraint(q + 1e-30j * e, w, p).imag / 1e-30 for e in np.eye(5)]).T
     acceleration = (MODULE.force(q, v, s, w, lam, p) - G.T @ lam) / MODULE.mass(q, p)
-    assert np.allclose([*acceleration, *MODULE.rate(q, v, s, w, lam, p)], MODULE.PUBLISHED_ACCELERATION, rtol=1e-12, atol=0)
+    assert np.allclose(
+        [*acceleration, *MODULE.rate(q, v, s, w, lam, p)], MODULE.PUBLISHED_ACCELERATION, rtol=1e-12, atol=0
+    )
 
 
 def test_start_is_the_published_one_moved_onto_the_rails():
@@ -55,12 +77,17 @@ def test_published_solution(method):
     """At TOL 1e-8 within 1e-7 (q) and 5e-6 (v); the multipliers in newtons."""
     found, reference = at_end(run(method, 1e-8)), WHEELSET.reference
     allowed = {"q": 1e-7, "v": 5e-6, "s": 5e-6, "w": 1e-7, "lam": 1e-3}
-    assert all(np.max(np.abs(found[name] - getattr(reference, name))) < limit for name, limit in allowed.items())
+    assert all(
+        np.max(np.abs(found[name] - getattr(reference, name))) < limit for name, limit in allowed.items()
+    )
 
 
 def test_digits_of_the_published_solution():
     """An explicit and an implicit method agree to 8 digits, and to those that the reference claims with it."""
-    explicit, implicit = at_end(run("dop853", 1e-13)), at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0]))
+    explicit, implicit = (
+        at_end(run("dop853", 1e-13)),
+        at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0])),
+    )
     for name, value in explicit.items():
         published = getattr(WHEELSET.reference, name)
         size = np.max(np.abs(published))
@@ -85,7 +112,9 @@ def test_wheel_set_leaves_the_track_without_projection():
 
 
 def test_scipy_finds_the_same_motion():
-    """From the plain functions by CasADi and SciPy, with Newton's method for contact points and multipliers in between."""
+    """From the plain functions by CasADi and SciPy, with Newton's method for contact points and multipliers
+    in between.
+    """
     q, v = Plain(WHEELSET).integrate(WHEELSET, [0.05, 0.1], rtol=1e-9, atol=1e-12)
     solution = run("dop853", 1e-10, end=0.1, t_eval=[0.05, 0.1])
     assert np.allclose(solution.q, q, rtol=0, atol=1e-8 * np.max(np.abs(q)))
@@ -93,7 +122,9 @@ def test_scipy_finds_the_same_motion():
 
 
 def test_rails_carry_the_weight():
-    """In the middle of the track, rolling straight ahead, each rail pushes up with half of the weight; the cones push outwards against each other."""
+    """In the middle of the track, rolling straight ahead, each rail pushes up with half of the weight; the
+    cones push outwards against each other.
+    """
     middle = hn.mechanisms.wheelset(x=0.0, z=0.0, theta=0.0)
     solution = hn.solve(middle.system, (0, 0.1), middle.q0, middle.v0)
     assert np.allclose(solution.q[[0, 3, 4]], 0, atol=1e-12)
@@ -106,6 +137,8 @@ def test_hunting_motion_needs_speed():
     ends = {}
     for V in (5.0, 30.0):
         mechanism = hn.mechanisms.wheelset(V=V)
-        solution = hn.solve(mechanism.system, (0, 5), mechanism.q0, mechanism.v0, t_eval=np.linspace(4, 5, 200))
+        solution = hn.solve(
+            mechanism.system, (0, 5), mechanism.q0, mechanism.v0, t_eval=np.linspace(4, 5, 200)
+        )
         ends[V] = np.max(np.abs(solution.q[0]))
     assert ends[5.0] < 0.1 * WHEELSET.q0[0] < 3 * WHEELSET.q0[0] < ends[30.0]

@@ -1,10 +1,12 @@
 """Exudyn with its own bodies, joints, springs and loads; constant steps, whose number is the level.
 
-Generalised-α on index 3 (spectral radius 0.9, its default), the trapezoidal rule on index 2, and on index 3 (generalised-α with spectral radius 1); generalised-α on index 2 it
-refuses. For smooth motion the spectral radius is 0, which damps most, and Newmark's method on index 2 has γ = 1, β = 0.5625. Modified Newton, dense matrices up to LARGEST_DENSE
-bodies and sparse ones beyond, no files: its fastest settings. The duplicated constraint gets its setting for redundant ones, ignoreSingularJacobian with full pivoting.
-Its joints may scale their equations otherwise than ours; the motion is the same.
-The time is that of SolveDynamic, which starts from the initial values each time; assembly is free.
+Generalised-α on index 3 (spectral radius 0.9, its default), the trapezoidal rule on index 2, and on index 3
+(generalised-α with spectral radius 1); generalised-α on index 2 it refuses. For smooth motion the spectral
+radius is 0, which damps most, and Newmark's method on index 2 has γ = 1, β = 0.5625. Modified Newton, dense
+matrices up to LARGEST_DENSE bodies and sparse ones beyond, no files: its fastest settings. The duplicated
+constraint gets its setting for redundant ones, ignoreSingularJacobian with full pivoting. Its joints may
+scale their equations otherwise than ours; the motion is the same. The time is that of SolveDynamic, which
+starts from the initial values each time; assembly is free.
 """
 
 from __future__ import annotations
@@ -44,14 +46,23 @@ class Builder:
 
     def bar(self, m: float, J: float, q, v, gravity: float = 0.0) -> int:
         """A rigid body with q = (x, y, φ) of its centre of mass."""
-        node = self.mbs.AddNode(items.NodeRigidBody2D(referenceCoordinates=list(q), initialVelocities=list(v)))
-        return self._body(self.mbs.AddObject(items.ObjectRigidBody2D(mass=m, inertia=J, nodeNumber=node)), q, gravity)
+        node = self.mbs.AddNode(
+            items.NodeRigidBody2D(referenceCoordinates=list(q), initialVelocities=list(v))
+        )
+        return self._body(
+            self.mbs.AddObject(items.ObjectRigidBody2D(mass=m, inertia=J, nodeNumber=node)), q, gravity
+        )
 
     def _body(self, body: int, q, gravity: float) -> int:
         self._positions += list(q)
         self.bodies += 1
         if gravity:
-            self.mbs.AddLoad(items.LoadMassProportional(markerNumber=self.mbs.AddMarker(items.MarkerBodyMass(bodyNumber=body)), loadVector=[0, -gravity, 0]))
+            self.mbs.AddLoad(
+                items.LoadMassProportional(
+                    markerNumber=self.mbs.AddMarker(items.MarkerBodyMass(bodyNumber=body)),
+                    loadVector=[0, -gravity, 0],
+                )
+            )
         return body
 
     def at(self, body: int, x: float = 0.0, y: float = 0.0, *, rigid: bool = True) -> int:
@@ -63,13 +74,19 @@ class Builder:
 
     def state(self) -> np.ndarray:
         data = self.mbs.systemData
-        return np.concatenate([np.array(self._positions) + data.GetODE2Coordinates(), data.GetODE2Coordinates_t()])
+        return np.concatenate(
+            [np.array(self._positions) + data.GetODE2Coordinates(), data.GetODE2Coordinates_t()]
+        )
 
 
 def _circle(problem: Problem, built: Builder, rods: int, gravity: float, m: float = 1.0) -> int:
     mass = built.point(m, problem.y0[:2], problem.y0[2:], gravity)
     for _ in range(rods):
-        built.mbs.AddObject(items.ObjectConnectorDistance(markerNumbers=[built.at(built.ground, rigid=False), built.at(mass, rigid=False)], distance=1.0))
+        built.mbs.AddObject(
+            items.ObjectConnectorDistance(
+                markerNumbers=[built.at(built.ground, rigid=False), built.at(mass, rigid=False)], distance=1.0
+            )
+        )
     return mass
 
 
@@ -84,7 +101,9 @@ def _duplicated(problem: Problem, built: Builder) -> None:
 def _spring(problem: Problem, built: Builder) -> None:
     mass = _circle(problem, built, 1, 1.0)
     ends = [built.at(built.ground, 0.0, -0.5, rigid=False), built.at(mass, rigid=False)]
-    built.mbs.AddObject(items.ObjectConnectorSpringDamper(markerNumbers=ends, referenceLength=0.4, stiffness=problem.p.k))
+    built.mbs.AddObject(
+        items.ObjectConnectorSpringDamper(markerNumbers=ends, referenceLength=0.4, stiffness=problem.p.k)
+    )
 
 
 def _slider_crank(problem: Problem, built: Builder) -> None:
@@ -93,13 +112,25 @@ def _slider_crank(problem: Problem, built: Builder) -> None:
     second = built.bar(p.m2, p.m2 * p.length2**2 / 12, q[3:], v[3:], p.gravity)
     built.hinge(built.at(built.ground), built.at(first, -p.length1 / 2))
     built.hinge(built.at(first, p.length1 / 2), built.at(second, -p.length2 / 2))
-    markers = [built.at(second, p.length2 / 2), built.at(built.ground)]  # the normal of the guide belongs to the second marker
-    built.mbs.AddObject(items.ObjectJointPrismatic2D(markerNumbers=markers, axisMarker0=[1, 0, 0], normalMarker1=[0, 1, 0], constrainRotation=False))
+    markers = [
+        built.at(second, p.length2 / 2),
+        built.at(built.ground),
+    ]  # the normal of the guide belongs to the second marker
+    built.mbs.AddObject(
+        items.ObjectJointPrismatic2D(
+            markerNumbers=markers, axisMarker0=[1, 0, 0], normalMarker1=[0, 1, 0], constrainRotation=False
+        )
+    )
 
 
 def _four_bar(problem: Problem, built: Builder) -> None:
     p, q, v = problem.p, problem.y0[:9], problem.y0[9:]
-    a, b, c = (built.bar(p.density * size, p.density * size**3 / 12, q[3 * i: 3 * i + 3], v[3 * i: 3 * i + 3], p.gravity) for i, size in enumerate((p.a, p.b, p.c)))
+    a, b, c = (
+        built.bar(
+            p.density * size, p.density * size**3 / 12, q[3 * i : 3 * i + 3], v[3 * i : 3 * i + 3], p.gravity
+        )
+        for i, size in enumerate((p.a, p.b, p.c))
+    )
     built.hinge(built.at(built.ground), built.at(a, -p.a / 2))
     built.hinge(built.at(a, p.a / 2), built.at(b, -p.b / 2))
     built.hinge(built.at(b, p.b / 2), built.at(c, p.c / 2))
@@ -111,7 +142,13 @@ def _chain(problem: Problem, built: Builder) -> None:
     bar, m = p.length / problem.links, p.m / problem.links
     before, offset = built.ground, 0.0
     for i in range(problem.links):
-        body = built.bar(m, m * bar**2 / 12, problem.y0[3 * i: 3 * i + 3], problem.y0[n + 3 * i: n + 3 * i + 3], p.gravity)
+        body = built.bar(
+            m,
+            m * bar**2 / 12,
+            problem.y0[3 * i : 3 * i + 3],
+            problem.y0[n + 3 * i : n + 3 * i + 3],
+            p.gravity,
+        )
         built.hinge(built.at(before, offset), built.at(body, -bar / 2))
         before, offset = body, bar / 2
 
@@ -119,12 +156,25 @@ def _chain(problem: Problem, built: Builder) -> None:
 def _bushing(problem: Problem, built: Builder) -> None:
     p, q, v = problem.p, problem.y0[3:6], problem.y0[9:12]
     body = built.bar(p.m2, p.J2, q, v, p.gravity)
-    built.mbs.AddObject(items.ObjectConnectorDistance(markerNumbers=[built.at(built.ground, rigid=False), built.at(body, rigid=False)], distance=p.length))
+    built.mbs.AddObject(
+        items.ObjectConnectorDistance(
+            markerNumbers=[built.at(built.ground, rigid=False), built.at(body, rigid=False)],
+            distance=p.length,
+        )
+    )
     angle = built.mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=0, coordinate=2))
-    fixed = built.mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=built.mbs.AddNode(items.NodePointGround()), coordinate=0))
+    fixed = built.mbs.AddMarker(
+        items.MarkerNodeCoordinate(nodeNumber=built.mbs.AddNode(items.NodePointGround()), coordinate=0)
+    )
     built.mbs.AddObject(items.ObjectConnectorCoordinate(markerNumbers=[fixed, angle]))
     stiffness, damping = [p.stiffness[0] / p.eps, p.stiffness[1] / p.eps, 0], [p.damping[0], p.damping[1], 0]
-    built.mbs.AddObject(items.ObjectConnectorCartesianSpringDamper(markerNumbers=[built.at(built.ground, *p.s1), built.at(body, *p.s2)], stiffness=stiffness, damping=damping))
+    built.mbs.AddObject(
+        items.ObjectConnectorCartesianSpringDamper(
+            markerNumbers=[built.at(built.ground, *p.s1), built.at(body, *p.s2)],
+            stiffness=stiffness,
+            damping=damping,
+        )
+    )
 
 
 def _bushing_state(state: np.ndarray) -> np.ndarray:
@@ -132,7 +182,9 @@ def _bushing_state(state: np.ndarray) -> np.ndarray:
 
 
 def _andrews(problem: Problem, built: Builder) -> None:
-    """Seven bodies in absolute coordinates; their frames have the angles β, β+θ, γ, φ+δ, δ, Ω+ε, ε. The start is at rest."""
+    """Seven bodies in absolute coordinates; their frames have the angles β, β+θ, γ, φ+δ, δ, Ω+ε, ε. The start
+    is at rest.
+    """
     p = problem.p
     beta, theta, gamma, phi, delta, omega, epsilon = problem.y0[:7]
     A, B, C, O = (p.xa, p.ya), (p.xb, p.yb), (p.xc, p.yc), (0.0, 0.0)
@@ -140,10 +192,29 @@ def _andrews(problem: Problem, built: Builder) -> None:
     angles = [beta, beta + theta, gamma, phi + delta, delta, omega + epsilon, epsilon]
     # in each frame: the pivot where the body hangs, its centre, and E, seen from the pivot
     pivots = [O, _place(O, beta, F), B, _place(A, delta, G), A, _place(A, epsilon, H), A]
-    centres = [(p.ra, 0.0), (-p.da, 0.0), (p.sa, p.sb), (0.0, -(p.e - p.ea)), (p.ta, p.tb), (p.zf - p.fa, 0.0), (p.ua, p.ub)]
+    centres = [
+        (p.ra, 0.0),
+        (-p.da, 0.0),
+        (p.sa, p.sb),
+        (0.0, -(p.e - p.ea)),
+        (p.ta, p.tb),
+        (p.zf - p.fa, 0.0),
+        (p.ua, p.ub),
+    ]
     joints = {1: (-p.d, 0.0), 2: (0.0, -p.ss), 3: (0.0, -p.e), 5: (p.zf, 0.0)}
-    inertia = [(p.m1, p.i1), (p.m2, p.i2), (p.m3, p.i3), (p.m4, p.i4), (p.m5, p.i5), (p.m6, p.i6), (p.m7, p.i7)]
-    bodies = [built.bar(m, J, [*_place(pivot, angle, centre), angle], np.zeros(3)) for (m, J), pivot, angle, centre in zip(inertia, pivots, angles, centres, strict=True)]
+    inertia = [
+        (p.m1, p.i1),
+        (p.m2, p.i2),
+        (p.m3, p.i3),
+        (p.m4, p.i4),
+        (p.m5, p.i5),
+        (p.m6, p.i6),
+        (p.m7, p.i7),
+    ]
+    bodies = [
+        built.bar(m, J, [*_place(pivot, angle, centre), angle], np.zeros(3))
+        for (m, J), pivot, angle, centre in zip(inertia, pivots, angles, centres, strict=True)
+    ]
 
     def on(k: int, point) -> int:
         """A point of body k, given as seen from its pivot."""
@@ -155,7 +226,13 @@ def _andrews(problem: Problem, built: Builder) -> None:
         built.hinge(on(above, point), on(below, O))
     for k in (2, 3, 5):
         built.hinge(on(1, joints[1]), on(k, joints[k]))
-    built.mbs.AddObject(items.ObjectConnectorSpringDamper(markerNumbers=[built.at(built.ground, *C), on(2, (p.sd, -p.sc))], referenceLength=p.l0, stiffness=p.c0))
+    built.mbs.AddObject(
+        items.ObjectConnectorSpringDamper(
+            markerNumbers=[built.at(built.ground, *C), on(2, (p.sd, -p.sc))],
+            referenceLength=p.l0,
+            stiffness=p.c0,
+        )
+    )
     built.mbs.AddLoad(items.LoadTorqueVector(markerNumber=built.at(bodies[0]), loadVector=[0, 0, p.mom]))
 
 
@@ -177,12 +254,21 @@ def _same(state: np.ndarray) -> np.ndarray:
 
 
 BUILD: dict[str, tuple[Callable[[Problem, Builder], None], Callable[[np.ndarray], np.ndarray]]] = {
-    "pendulum": (_pendulum, _same), "duplicated": (_duplicated, _same), "spring": (_spring, _same), "slider_crank_unequal": (_slider_crank, _same),
-    "slider_crank": (_slider_crank, _same), "four_bar": (_four_bar, _same), "chain": (_chain, _same), "two_body_bushing": (_bushing, _bushing_state),
+    "pendulum": (_pendulum, _same),
+    "duplicated": (_duplicated, _same),
+    "spring": (_spring, _same),
+    "slider_crank_unequal": (_slider_crank, _same),
+    "slider_crank": (_slider_crank, _same),
+    "four_bar": (_four_bar, _same),
+    "chain": (_chain, _same),
+    "two_body_bushing": (_bushing, _bushing_state),
     "andrews": (_andrews, _andrews_state),
 }
-REASONS = {"wheelset": "no contact of profiled wheels with rails and creep forces", "kepler": "no central force but as a user function in Python",
-           "driven": "no spring to a point that moves in time but as a user function in Python"}
+REASONS = {
+    "wheelset": "no contact of profiled wheels with rails and creep forces",
+    "kepler": "no central force but as a user function in Python",
+    "driven": "no spring to a point that moves in time but as a user function in Python",
+}
 
 
 def codes(problem: Problem) -> dict[str, Code]:
@@ -205,19 +291,38 @@ def codes(problem: Problem) -> dict[str, Code]:
             if newmark:
                 alpha.newmarkGamma, alpha.newmarkBeta = 1.0, 0.5625
             if problem.name == "duplicated":
-                settings.linearSolverType, settings.linearSolverSettings.ignoreSingularJacobian = exu.LinearSolverType.EigenDense, True
+                settings.linearSolverType, settings.linearSolverSettings.ignoreSingularJacobian = (
+                    exu.LinearSolverType.EigenDense,
+                    True,
+                )
             if built.bodies > LARGEST_DENSE:
                 settings.linearSolverType = exu.LinearSolverType.EigenSparse
-            return built.mbs.SolveDynamic(settings, solverType=getattr(exu.DynamicSolverType, kind), showHints=False, showCausingItems=False)
+            return built.mbs.SolveDynamic(
+                settings,
+                solverType=getattr(exu.DynamicSolverType, kind),
+                showHints=False,
+                showCausingItems=False,
+            )
 
         def solve(steps: float) -> Outcome:
             try:
                 good, seconds = timed(lambda: run(steps))
             except (RuntimeError, ValueError) as error:
-                return Outcome(None, 0.0, message=str(error).strip().split("\n")[0].split(" [Python file")[0] or "the solver stopped")
+                return Outcome(
+                    None,
+                    0.0,
+                    message=str(error).strip().split("\n")[0].split(" [Python file")[0]
+                    or "the solver stopped",
+                )
             state = ours(built.state())
             good = good and bool(np.all(np.isfinite(state)))
-            return Outcome(state if good else None, seconds, int(steps), 0, "" if good else "SolveDynamic returned False: Newton's method failed")
+            return Outcome(
+                state if good else None,
+                seconds,
+                int(steps),
+                0,
+                "" if good else "SolveDynamic returned False: Newton's method failed",
+            )
 
         def states(steps: float, times) -> np.ndarray:
             found = []
@@ -235,7 +340,13 @@ def codes(problem: Problem) -> dict[str, Code]:
 
         return Code(solve, states, levels=FEW_STEPS if smooth else STEPS, interpolates=False)
 
-    trapezoidal = {"trapezoidal index 3": code("GeneralizedAlpha", 1.0), "trapezoidal index 2": code("TrapezoidalIndex2", 1.0)}
+    trapezoidal = {
+        "trapezoidal index 3": code("GeneralizedAlpha", 1.0),
+        "trapezoidal index 2": code("TrapezoidalIndex2", 1.0),
+    }
     if smooth:
-        return {"generalised-α index 3, ρ = 0": code("GeneralizedAlpha", 0.0), "Newmark index 2, γ = 1": code("GeneralizedAlpha", 0.0, newmark=True)} | trapezoidal
+        return {
+            "generalised-α index 3, ρ = 0": code("GeneralizedAlpha", 0.0),
+            "Newmark index 2, γ = 1": code("GeneralizedAlpha", 0.0, newmark=True),
+        } | trapezoidal
     return {f"generalised-α index 3, ρ = {RADIUS:g}": code("GeneralizedAlpha", RADIUS)} | trapezoidal

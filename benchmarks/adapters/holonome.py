@@ -1,6 +1,8 @@
-"""holonome itself, with its defaults: rtol = atol = the level. The time is that of a whole call of hn.solve() from Python, which also keeps every step.
+"""holonome itself, with its defaults: rtol = atol = the level. The time is that of a whole call of hn.solve()
+from Python, which also keeps every step.
 
-For smooth motion it gets ``motion="smooth"`` and nothing else. Chains get BDF on the forms of index 2 and GGL as well.
+For smooth motion it gets ``motion="smooth"`` and nothing else. Chains get BDF on the forms of index 2 and GGL
+as well.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import numpy as np
 import holonome as hn
 from harness import problems
 from harness.protocol import Code, Outcome, Problem, timed
-from holonome.engine.calls import call, pointer
-from holonome.formulations.underlying_ode import kernels
+from holonome.dynamics.kernels import kernels
+from holonome.machine.calls import call, pointer
 
 SAME_ODE = hn.Method(hn.CoordinateProjection(hn.UnderlyingODE()), hn.BDF())
 
@@ -26,7 +28,16 @@ def codes(problem: Problem) -> dict[str, Code]:
 
     def code(kernel: float = 0.0, **options) -> Code:
         def run(tolerance: float, **more):
-            return hn.solve(system, (0, stated.end), stated.q0, stated.v0, rtol=tolerance, atol=tolerance, **options, **more)
+            return hn.solve(
+                system,
+                (0, stated.end),
+                stated.q0,
+                stated.v0,
+                rtol=tolerance,
+                atol=tolerance,
+                **options,
+                **more,
+            )
 
         def solve(tolerance: float) -> Outcome:
             try:
@@ -34,7 +45,13 @@ def codes(problem: Problem) -> dict[str, Code]:
             except hn.HolonomeError as error:
                 return Outcome(None, 0.0, message=str(error))
             state = np.concatenate([solution.q[:, -1], solution.v[:, -1]])
-            return Outcome(state if solution.success else None, seconds, solution.steps, solution.nfev, "" if solution.success else solution.message)
+            return Outcome(
+                state if solution.success else None,
+                seconds,
+                solution.steps,
+                solution.nfev,
+                "" if solution.success else solution.message,
+            )
 
         def states(tolerance: float, times: np.ndarray | None) -> np.ndarray:
             return run(tolerance, t_eval=times).y.T
@@ -69,4 +86,6 @@ def bare_evaluation(system: hn.System, state: np.ndarray) -> float:
 
     repeat(compiled.derivative, y, context, out, 10)
     count = max(3, 100_000 // system.n)
-    return min(timed(lambda: repeat(compiled.derivative, y, context, out, count))[1] for _ in range(5)) / count
+    return (
+        min(timed(lambda: repeat(compiled.derivative, y, context, out, count))[1] for _ in range(5)) / count
+    )

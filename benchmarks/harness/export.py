@@ -1,14 +1,16 @@
-"""A problem as files that peers can read without this package: ``problem.c``, written by CasADi from the system's own expressions, ``flat.c`` with plain arguments for calls
-from Python, and ``problem.json`` with numbers.
+"""A problem as files that peers can read without this package: ``problem.c``, written by CasADi from the
+system's own expressions, ``flat.c`` with plain arguments for calls from Python, and ``problem.json`` with
+numbers.
 
-Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has some, and μ in the last form only::
+Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has some, and μ in the last form
+only::
 
     index 1   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   C v′ + γ = 0,      k(t, q, u) = 0
     index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
     GGL       q′ − v + Gᵀ μ = 0,   M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0,   g(t, q) = 0
 
-The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, with the same reduction where constraints have constant
-coefficients, but without pivoting or any other rescue.
+The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, with the
+same reduction where constraints have constant coefficients, but without pivoting or any other rescue.
 First-order states are velocities without a position.
 """
 
@@ -24,55 +26,102 @@ from scipy.sparse.linalg import spsolve
 
 import holonome as hn
 from harness.problems import Problem
-from holonome.formulations.manifold import Saddle
-from holonome.formulations.reduction import reduced_accelerations
-from holonome.formulations.underlying_ode import instructions
-from holonome.initial import consistent_state
-from holonome.model import Model
+from holonome.dynamics.kernels import instructions
+from holonome.dynamics.manifold import Saddle
+from holonome.dynamics.reduction import reduced_accelerations
+from holonome.dynamics.start import consistent_state
+from holonome.equations.model import Model
 
 FORMS = ("index1", "index2", "ggl")
 LARGEST = 10
-"""Bars of the longest chain whose equations are written out: for 100 bars gcc -O3 takes more than a minute, for 1000 hours."""
+"""Bars of the longest chain whose equations are written out: for 100 bars gcc -O3 takes more than a minute,
+for 1000 hours.
+"""
 
 
 def export(problem: Problem, folder: Path) -> None:
-    """Write problem.c, flat.c, derivative.casadi and problem.json into the folder; nothing is written if they are there."""
+    """Write problem.c, flat.c, derivative.casadi and problem.json into the folder; nothing is written if they
+    are there.
+    """
     if (folder / "problem.json").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     system, model = problem.system, problem.system.model
     real = model.n - model.states
     q, v, a, lam, u = _start(problem)
-    data = {"name": problem.name, "title": problem.title, "motion": problem.motion, "end": problem.end, "links": problem.links, "real": real, "n": model.n, "rows": model.rows,
-            "states": real + model.n, "observed": [*range(real), *range(real, 2 * real)],
-            "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
-            "y0": [*q[:real], *v], "yp0": [*v[:real], *a], "lam0": [*lam], "forms": {}, "explicit": False, "invariants": system.invariant_count}
+    data = {
+        "name": problem.name,
+        "title": problem.title,
+        "motion": problem.motion,
+        "end": problem.end,
+        "links": problem.links,
+        "real": real,
+        "n": model.n,
+        "rows": model.rows,
+        "states": real + model.n,
+        "observed": [*range(real), *range(real, 2 * real)],
+        "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
+        "y0": [*q[:real], *v],
+        "yp0": [*v[:real], *a],
+        "lam0": [*lam],
+        "forms": {},
+        "explicit": False,
+        "invariants": system.invariant_count,
+    }
     if problem.links <= LARGEST:
         numbers = np.concatenate([system.parameters.flat, _invariants(model, system.parameters.flat, q, v)])
         functions, casadi_functions = [], {}
         for form in FORMS if model.rows else ():
             Y, dY, F = _residual(model, form)
             cj = ca.SX.sym("cj")
-            functions += [_function(model, numbers, f"{form}_residual", [model.t, Y, dY], F),
-                          _function(model, numbers, f"{form}_matrix", [model.t, Y, dY, cj], ca.jacobian(F, Y) + cj * ca.jacobian(F, dY))]
+            functions += [
+                _function(model, numbers, f"{form}_residual", [model.t, Y, dY], F),
+                _function(
+                    model,
+                    numbers,
+                    f"{form}_matrix",
+                    [model.t, Y, dY, cj],
+                    ca.jacobian(F, Y) + cj * ca.jacobian(F, dY),
+                ),
+            ]
             extra = np.zeros(model.position_rows if form == "ggl" else 0)
-            data["forms"][form] = {"Y0": [*q[:real], *v, *u, *lam, *extra], "dY0": [*v[:real], *a, *np.zeros(u.size + lam.size), *extra],
-                                   "kinds": [0] * real + [1] * model.n + [2] * (u.size + lam.size + extra.size)}
+            data["forms"][form] = {
+                "Y0": [*q[:real], *v, *u, *lam, *extra],
+                "dY0": [*v[:real], *a, *np.zeros(u.size + lam.size), *extra],
+                "kinds": [0] * real + [1] * model.n + [2] * (u.size + lam.size + extra.size),
+            }
         if not model.u.numel() and not model.lam.numel():
             data["explicit"] = True
             derivative, projection = _underlying(model)
-            casadi_functions["derivative"] = _function(model, numbers, "derivative", [model.t, model.y], derivative)
-            functions += [casadi_functions["derivative"], _function(model, numbers, "derivative_jacobian", [model.t, model.y], ca.jacobian(derivative, model.y)),
-                          _function(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:])]
+            casadi_functions["derivative"] = _function(
+                model, numbers, "derivative", [model.t, model.y], derivative
+            )
+            functions += [
+                casadi_functions["derivative"],
+                _function(
+                    model,
+                    numbers,
+                    "derivative_jacobian",
+                    [model.t, model.y],
+                    ca.jacobian(derivative, model.y),
+                ),
+                _function(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:]),
+            ]
             casadi_functions["derivative"].save(str(folder / "derivative.casadi"))
             matrix = ca.blockcat([[model.M, model.C.T], [model.C, ca.SX(model.rows, model.rows)]])
-            _function(model, numbers, "saddle", [model.t, model.y], matrix, ca.vertcat(model.f, -model.gamma)).save(str(folder / "saddle.casadi"))
+            _function(
+                model, numbers, "saddle", [model.t, model.y], matrix, ca.vertcat(model.f, -model.gamma)
+            ).save(str(folder / "saddle.casadi"))
         generator = ca.CodeGenerator("problem.c", {"with_header": True})
         for function in functions:
             generator.add(function)
         generator.generate(f"{folder}/")
-        shims = [f"int flat_{function.name()}(double t, const double *a, const double *b, double c, double *out) "
-                 f"{{ const double *in[] = {{&t, a, b, &c}}; return {function.name()}(in, &out, 0, 0, 0); }}" for function in functions if function.n_out() == 1]
+        shims = [
+            f"int flat_{function.name()}(double t, const double *a, const double *b, double c, double *out) "
+            f"{{ const double *in[] = {{&t, a, b, &c}}; return {function.name()}(in, &out, 0, 0, 0); }}"
+            for function in functions
+            if function.n_out() == 1
+        ]
         (folder / "flat.c").write_text("\n".join(['#include "problem.h"', *shims, ""]))
     (folder / "problem.json").write_text(json.dumps(data))
 
@@ -81,7 +130,15 @@ def constraints(problem: Problem) -> ca.Function:
     """(t, q, v) ↦ g, w, I − I₀."""
     model, p = problem.system.model, problem.system.parameters.flat
     numbers = np.concatenate([p, _invariants(model, p, problem.q0, problem.v0)])
-    return _function(model, numbers, "constraints", [model.t, model.q, model.v], model.g, model.w, model.I - model.I_start if model.I.numel() else model.I)
+    return _function(
+        model,
+        numbers,
+        "constraints",
+        [model.t, model.q, model.v],
+        model.g,
+        model.w,
+        model.I - model.I_start if model.I.numel() else model.I,
+    )
 
 
 def measurable(problem: Problem) -> bool:
@@ -95,16 +152,28 @@ def _start(problem: Problem):
     if system.n > 100:
         return *_sparse_start(problem), np.zeros(0)
     start = consistent_state(system, problem.q0, problem.v0)
-    unknowns = hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0] if system.unknowns else np.zeros(0)
+    unknowns = (
+        hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0]
+        if system.unknowns
+        else np.zeros(0)
+    )
     return start.q, start.v, start.a, start.lam, unknowns
 
 
 def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:
     """Accelerations and multipliers at rest for a large system, where ranks are not examined."""
     model = problem.system.model
-    M, f, C = (ca.Function("e", [model.t, model.q, model.v, model.p], [e])(0, problem.q0, problem.v0, problem.system.parameters.flat) for e in (model.M, model.f, model.C))
+    M, f, C = (
+        ca.Function("e", [model.t, model.q, model.v, model.p], [e])(
+            0, problem.q0, problem.v0, problem.system.parameters.flat
+        )
+        for e in (model.M, model.f, model.C)
+    )
     M, C = csc_array(M.sparse()), csc_array(C.sparse())
-    solution = spsolve(bmat([[M, C.T], [C, None]], format="csc"), np.concatenate([np.asarray(f).ravel(), np.zeros(model.rows)]))
+    solution = spsolve(
+        bmat([[M, C.T], [C, None]], format="csc"),
+        np.concatenate([np.asarray(f).ravel(), np.zeros(model.rows)]),
+    )
     return problem.q0, problem.v0, *np.split(solution, [model.n])
 
 
@@ -112,10 +181,14 @@ def _invariants(model: Model, parameters: np.ndarray, q: np.ndarray, v: np.ndarr
     if not model.I.numel():
         return np.zeros(0)
     symbols = model.p[: parameters.size]
-    return np.asarray(ca.Function("I", [model.t, model.q, model.v, symbols], [model.I])(0, q, v, parameters)).ravel()
+    return np.asarray(
+        ca.Function("I", [model.t, model.q, model.v, symbols], [model.I])(0, q, v, parameters)
+    ).ravel()
 
 
-def _function(model: Model, numbers: np.ndarray, name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
+def _function(
+    model: Model, numbers: np.ndarray, name: str, inputs: list[ca.SX], *outputs: ca.SX
+) -> ca.Function:
     """With numbers for the parameters and full columns, as SUNDIALS stores its dense matrices."""
     count = numbers.size - model.I.numel()
     symbols = ca.vertcat(model.p[:count], model.I_start if model.I.numel() else ca.SX(0, 1))
@@ -130,7 +203,7 @@ def _residual(model: Model, form: str) -> tuple[ca.SX, ca.SX, ca.SX]:
     q = model.q[:real]
     Y = ca.vertcat(q, model.v, model.u, lam, mu)
     dY = ca.SX.sym("dY", Y.numel())
-    dq, dv = dY[:real], dY[real: real + model.n]
+    dq, dv = dY[:real], dY[real : real + model.n]
     kinematics = dq - model.v[:real] + (model.G[:, :real].T @ mu if form == "ggl" else 0)
     f = ca.substitute(model.f, model.lam, lam) if model.lam.numel() else model.f
     dynamics = model.M @ dv + model.C.T @ lam - f
@@ -139,7 +212,9 @@ def _residual(model: Model, form: str) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 
 def _underlying(model: Model):
-    """The right side, and the projection: an error vector e, the correction of y, and the part of e that is tangential."""
+    """The right side, and the projection: an error vector e, the correction of y, and the part of e that is
+    tangential.
+    """
     e_q, e_v = ca.SX.sym("e_q", model.n), ca.SX.sym("e_v", model.n)
     e = ca.vertcat(e_q, e_v)
     mass = ca.ldl(model.M)
@@ -168,7 +243,9 @@ def _underlying(model: Model):
     Mif = ca.ldl_solve(model.f, *mass)
     a = Mif - MiCt @ ca.ldl_solve(model.C @ Mif + model.gamma, *factors)
     reduced = reduced_accelerations(model.M, Saddle(model.C, mass), model.f, -model.gamma)
-    derivative = ca.vertcat(model.v, reduced[0] if reduced is not None and instructions(reduced[0]) < instructions(a) else a)
+    derivative = ca.vertcat(
+        model.v, reduced[0] if reduced is not None and instructions(reduced[0]) < instructions(a) else a
+    )
     tangent_q = e_q + onto_position(model.G @ e_q)
     tangent_v = e_v + onto(model.C @ e_v + model.D @ tangent_q)
     dq = onto_position(model.g)

@@ -1,7 +1,9 @@
 """Run all codes on a problem in turns, and write down what came out.
 
-Each adapter is a process of its own; they answer one at a time, so that the codes of all peers are interleaved and none disturbs another. A code gets finer levels until a run
-takes longer than a limit or its error is small enough. A process that does not answer in time is killed and started anew, and the code goes no further.
+Each adapter is a process of its own; they answer one at a time, so that the codes of all peers are
+interleaved and none disturbs another. A code gets finer levels until a run takes longer than a limit or its
+error is small enough. A process that does not answer in time is killed and started anew, and the code goes no
+further.
 """
 
 from __future__ import annotations
@@ -29,20 +31,58 @@ from harness.export import LARGEST, constraints, export, measurable
 HERE = Path(__file__).parents[1]
 ENVIRONMENT = HERE / ".peers"
 RESULTS = HERE / "results" / "peers.csv"
-PEERS = {"holonome": "holonome", "sundials": "sundials", "sundials -O3": "sundials", "scikit-sundae": "scikit_sundae", "scipy_dae": "scipy_dae", "scipy": "scipy_ivp",
-         "diffrax": "diffrax", "exudyn": "exudyn", "mujoco": "mujoco"}
-"""Names of the peers, and their adapters. The second SUNDIALS is a build with optimisation in .peers/sundials, which `setup` makes of the sources; Debian's has none."""
-COLUMNS = ["kind", "problem", "peer", "code", "level", "error", "median_us", "low_us", "high_us", "runs", "steps", "evaluations", "kernel_ns", "g", "Gv", "I", "g_between",
-           "Gv_between", "message", "version", "date", "machine", "python"]
+PEERS = {
+    "holonome": "holonome",
+    "sundials": "sundials",
+    "sundials -O3": "sundials",
+    "scikit-sundae": "scikit_sundae",
+    "scipy_dae": "scipy_dae",
+    "scipy": "scipy_ivp",
+    "diffrax": "diffrax",
+    "exudyn": "exudyn",
+    "mujoco": "mujoco",
+}
+"""Names of the peers, and their adapters. The second SUNDIALS is a build with optimisation in
+.peers/sundials, which `setup` makes of the sources; Debian's has none.
+"""
+COLUMNS = [
+    "kind",
+    "problem",
+    "peer",
+    "code",
+    "level",
+    "error",
+    "median_us",
+    "low_us",
+    "high_us",
+    "runs",
+    "steps",
+    "evaluations",
+    "kernel_ns",
+    "g",
+    "Gv",
+    "I",
+    "g_between",
+    "Gv_between",
+    "message",
+    "version",
+    "date",
+    "machine",
+    "python",
+]
 FINE_ENOUGH = 1e-10
 SHORT, BLOCK = 5e-3, 5e-3
-"""Runs shorter than this many seconds are timed in blocks of so many seconds; the median of a block counts as one run."""
+"""Runs shorter than this many seconds are timed in blocks of so many seconds; the median of a block counts as
+one run.
+"""
 BETWEEN = 499
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long things may take, in seconds: all repetitions at one level, one run before finer levels are left out, and one answer."""
+    """How long things may take, in seconds: all repetitions at one level, one run before finer levels are
+    left out, and one answer.
+    """
 
     level: float = 0.05
     run: float = 0.8
@@ -71,11 +111,26 @@ class Server:
         ours = self.peer == "holonome"
         python = Path(sys.executable) if ours else ENVIRONMENT / "bin" / "python"
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        path = os.pathsep.join([str(HERE), *([os.environ["PYTHONPATH"]] if ours and "PYTHONPATH" in os.environ else [])])
+        path = os.pathsep.join(
+            [str(HERE), *([os.environ["PYTHONPATH"]] if ours and "PYTHONPATH" in os.environ else [])]
+        )
         more = {"SUNDIALS_DIR": str(ENVIRONMENT / "sundials")} if self.peer == "sundials -O3" else {}
-        environment = {key: value for key, value in os.environ.items() if key != "SUNDIALS_DIR"} | threads | {"PYTHONPATH": path} | more | self._extra
+        environment = (
+            {key: value for key, value in os.environ.items() if key != "SUNDIALS_DIR"}
+            | threads
+            | {"PYTHONPATH": path}
+            | more
+            | self._extra
+        )
         command = [str(python), "-m", "harness.server", PEERS[self.peer]]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HERE, env=environment)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=HERE,
+            env=environment,
+        )
         self._rest = b""
         hello = self._read(120.0)
         self.absent, self.version = hello.get("absent", ""), hello.get("version", "")
@@ -129,11 +184,21 @@ class Runner:
 
     def solve(self, level: float, limits: Limits, block: float = 0.0) -> dict:
         """One run; the first one of a process may have to compile and gets more time."""
-        patience, self.known_to = limits.answer + (0 if self.known_to == self.server.starts else self.compiles), self.server.starts
+        patience, self.known_to = (
+            limits.answer + (0 if self.known_to == self.server.starts else self.compiles),
+            self.server.starts,
+        )
         try:
             return self.server.ask(patience, do="solve", code=self.name, level=level, block=block)
         except NoAnswer as error:
-            return {"y": None, "seconds": np.nan, "steps": 0, "evaluations": 0, "message": str(error), "silent": True}
+            return {
+                "y": None,
+                "seconds": np.nan,
+                "steps": 0,
+                "evaluations": 0,
+                "message": str(error),
+                "silent": True,
+            }
 
 
 def measure(names: Iterable[str], peers: Iterable[str], limits: Limits, say=print) -> Iterator[dict]:
@@ -144,7 +209,9 @@ def measure(names: Iterable[str], peers: Iterable[str], limits: Limits, say=prin
             if server.absent:
                 yield {"kind": "absent", "peer": peer, "message": server.absent}
         present = {peer: server for peer, server in servers.items() if not server.absent}
-        yield from ({"kind": "version", "peer": peer, "version": server.version} for peer, server in present.items())
+        yield from (
+            {"kind": "version", "peer": peer, "version": server.version} for peer, server in present.items()
+        )
         for name in names:
             yield from _problem(name, present, limits, say)
     finally:
@@ -172,10 +239,24 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
         except NoAnswer as error:
             answer = {"failed": str(error)}
         if "codes" not in answer:
-            yield {"kind": "refused" if "refused" in answer else "failed", "problem": name, "peer": peer, "message": answer.get("refused") or answer["failed"]}
+            yield {
+                "kind": "refused" if "refused" in answer else "failed",
+                "problem": name,
+                "peer": peer,
+                "message": answer.get("refused") or answer["failed"],
+            }
             continue
         for code, about in answer["codes"].items():
-            runners.append(Runner(server, code, about["levels"][:: 1 if name in CORE else 2], about["kernel"], about["interpolates"], about["compiles"]))
+            runners.append(
+                Runner(
+                    server,
+                    code,
+                    about["levels"][:: 1 if name in CORE else 2],
+                    about["kernel"],
+                    about["interpolates"],
+                    about["compiles"],
+                )
+            )
     for k in range(max(len(runner.levels) for runner in runners)):
         active = [runner for runner in runners if k < len(runner.levels) and not runner.ended]
         say(f"{name}: level {k + 1}, {len(active)} codes")
@@ -185,20 +266,37 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
         yield from _drift(problem, name, runner, observed, limits)
 
 
-def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], reference: np.ndarray, observed: np.ndarray, limits: Limits) -> Iterator[dict]:
+def _level(
+    problem: problems.Problem,
+    name: str,
+    k: int,
+    active: list[Runner],
+    reference: np.ndarray,
+    observed: np.ndarray,
+    limits: Limits,
+) -> Iterator[dict]:
     """One run of each code that is not counted, unless it took long; then repetitions in turns."""
     first = {id(runner): runner.solve(runner.levels[k], limits) for runner in active}
     if k == 0:
-        first = {id(runner): answer if answer.get("silent") else runner.solve(runner.levels[k], limits) for runner, answer in ((runner, first[id(runner)]) for runner in active)}
+        first = {
+            id(runner): answer if answer.get("silent") else runner.solve(runner.levels[k], limits)
+            for runner, answer in ((runner, first[id(runner)]) for runner in active)
+        }
     times: dict[int, list[float]] = {id(runner): [] for runner in active}
     wanted = {}
     for runner in active:
         seconds = first[id(runner)].get("seconds", np.nan)
-        wanted[id(runner)] = 0 if not np.isfinite(seconds) or first[id(runner)]["y"] is None else int(np.clip(limits.level / max(seconds, 1e-9), 0, limits.repeats))
+        wanted[id(runner)] = (
+            0
+            if not np.isfinite(seconds) or first[id(runner)]["y"] is None
+            else int(np.clip(limits.level / max(seconds, 1e-9), 0, limits.repeats))
+        )
     for turn in range(limits.repeats):
         for runner in active:
             if turn < wanted[id(runner)]:
-                again = runner.solve(runner.levels[k], limits, BLOCK if first[id(runner)]["seconds"] < SHORT else 0.0)
+                again = runner.solve(
+                    runner.levels[k], limits, BLOCK if first[id(runner)]["seconds"] < SHORT else 0.0
+                )
                 times[id(runner)].append(again.get("seconds", np.nan))
     for runner in active:
         answer = first[id(runner)]
@@ -206,11 +304,31 @@ def _level(problem: problems.Problem, name: str, k: int, active: list[Runner], r
             answer = {"y": None, "seconds": np.nan, "steps": 0, "evaluations": 0, "message": answer["failed"]}
         seconds = [s for s in times[id(runner)] if np.isfinite(s)] or [answer["seconds"]]
         error = np.nan if answer["y"] is None else problem.error(np.array(answer["y"])[observed], reference)
-        row = {"kind": "run", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": runner.levels[k], "error": error, "runs": len(seconds)}
-        row |= {"steps": answer["steps"], "evaluations": answer["evaluations"], "kernel_ns": 1e9 * runner.kernel, "message": answer["message"]}
-        row |= dict(zip(("low_us", "median_us", "high_us"), 1e6 * np.percentile(seconds, [25, 50, 75]), strict=True))
+        row = {
+            "kind": "run",
+            "problem": name,
+            "peer": runner.server.peer,
+            "code": runner.name,
+            "level": runner.levels[k],
+            "error": error,
+            "runs": len(seconds),
+        }
+        row |= {
+            "steps": answer["steps"],
+            "evaluations": answer["evaluations"],
+            "kernel_ns": 1e9 * runner.kernel,
+            "message": answer["message"],
+        }
+        row |= dict(
+            zip(("low_us", "median_us", "high_us"), 1e6 * np.percentile(seconds, [25, 50, 75]), strict=True)
+        )
         runner.rows.append(row)
-        runner.ended = bool(answer.get("silent")) or answer["seconds"] > limits.run or (error < FINE_ENOUGH and problem.motion == problems.ALL) or _hopeless(runner.rows)
+        runner.ended = (
+            bool(answer.get("silent"))
+            or answer["seconds"] > limits.run
+            or (error < FINE_ENOUGH and problem.motion == problems.ALL)
+            or _hopeless(runner.rows)
+        )
         yield row
 
 
@@ -219,35 +337,68 @@ def _hopeless(rows: list[dict]) -> bool:
     return len(rows) >= 4 and all(not np.isfinite(row["error"]) for row in rows[-4:])
 
 
-def _drift(problem: problems.Problem, name: str, runner: Runner, observed: np.ndarray, limits: Limits) -> Iterator[dict]:
-    """Largest |g| and |Gv| after steps and between them, at the level whose error is nearest to 1e-6, or the smallest."""
+def _drift(
+    problem: problems.Problem, name: str, runner: Runner, observed: np.ndarray, limits: Limits
+) -> Iterator[dict]:
+    """Largest |g| and |Gv| after steps and between them, at the level whose error is nearest to 1e-6, or the
+    smallest.
+    """
     good = [row for row in runner.rows if np.isfinite(row["error"])]
     if not good or not measurable(problem) or problem.links > 100:
         return
     nearest = min(good, key=lambda row: abs(np.log(max(row["error"], 1e-16) / 1e-6)))
-    row = {"kind": "drift", "problem": name, "peer": runner.server.peer, "code": runner.name, "level": nearest["level"], "error": nearest["error"]}
+    row = {
+        "kind": "drift",
+        "problem": name,
+        "peer": runner.server.peer,
+        "code": runner.name,
+        "level": nearest["level"],
+        "error": nearest["error"],
+    }
     evaluate, n = constraints(problem), problem.q0.size
-    for times, columns in ((None, ("g", "Gv", "I")), (np.linspace(0, problem.end, BETWEEN + 2)[1:-1], ("g_between", "Gv_between"))):
+    for times, columns in (
+        (None, ("g", "Gv", "I")),
+        (np.linspace(0, problem.end, BETWEEN + 2)[1:-1], ("g_between", "Gv_between")),
+    ):
         if times is not None and not runner.interpolates:
             continue
         try:
-            answer = runner.server.ask(limits.answer + runner.compiles, do="states", code=runner.name, level=nearest["level"], times=None if times is None else times.tolist())
+            answer = runner.server.ask(
+                limits.answer + runner.compiles,
+                do="states",
+                code=runner.name,
+                level=nearest["level"],
+                times=None if times is None else times.tolist(),
+            )
         except NoAnswer:
             continue
         if not answer.get("states"):
             continue
         states = np.array(answer["states"])[:, observed]
-        violations = evaluate(0.0, states[:, :n].T, states[:, n:].T)  # constraints of these problems do not depend on time
-        row |= {column: float(np.max(np.abs(np.asarray(value)), initial=0.0)) for column, value in zip(columns, violations, strict=False)}
+        violations = evaluate(
+            0.0, states[:, :n].T, states[:, n:].T
+        )  # constraints of these problems do not depend on time
+        row |= {
+            column: float(np.max(np.abs(np.asarray(value)), initial=0.0))
+            for column, value in zip(columns, violations, strict=False)
+        }
     yield row
 
 
-def first_results(peers: Iterable[str], name: str = "slider_crank", tolerance: float = 1e-6, say=print) -> Iterator[dict]:
-    """Seconds from the start of a process to its first result: on a fresh machine, for a new model, and for a known one; what gcc and Numba compile is part of it."""
+def first_results(
+    peers: Iterable[str], name: str = "slider_crank", tolerance: float = 1e-6, say=print
+) -> Iterator[dict]:
+    """Seconds from the start of a process to its first result: on a fresh machine, for a new model, and for a
+    known one; what gcc and Numba compile is part of it.
+    """
     problem = problems.get(name)
     for peer in peers:
         with tempfile.TemporaryDirectory() as scratch:
-            caches = {"HOLONOME_CACHE": f"{scratch}/models", "NUMBA_CACHE_DIR": f"{scratch}/numba", "HOLONOME_QUIET": "1"}
+            caches = {
+                "HOLONOME_CACHE": f"{scratch}/models",
+                "NUMBA_CACHE_DIR": f"{scratch}/numba",
+                "HOLONOME_QUIET": "1",
+            }
             for when in ("fresh", "new", "known"):
                 if when == "new":
                     for folder in (f"{scratch}/models", f"{scratch}/{name}"):
@@ -265,7 +416,15 @@ def first_results(peers: Iterable[str], name: str = "slider_crank", tolerance: f
                     code, about = next(iter(codes.items()))
                     level = tolerance if about["levels"][0] < 1 else 1000.0
                     server.ask(300.0, do="solve", code=code, level=level, block=0.0)
-                    yield {"kind": f"first, {when}", "problem": name, "peer": peer, "code": code, "level": level, "median_us": 1e6 * (time.perf_counter() - begin), "runs": 1}
+                    yield {
+                        "kind": f"first, {when}",
+                        "problem": name,
+                        "peer": peer,
+                        "code": code,
+                        "level": level,
+                        "median_us": 1e6 * (time.perf_counter() - begin),
+                        "runs": 1,
+                    }
                 except NoAnswer as error:
                     yield {"kind": f"first, {when}", "problem": name, "peer": peer, "message": str(error)}
                 finally:
@@ -284,13 +443,24 @@ def write(rows: Iterable[dict], target: Path) -> None:
             if row["kind"] == "version":
                 versions[row["peer"]] = row["version"]
             entry = here | {"version": versions.get(row["peer"], "")} | row
-            writer.writerow({key: f"{value:.4g}" if isinstance(value, float) else value for key, value in entry.items()})
+            writer.writerow(
+                {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in entry.items()}
+            )
             file.flush()
 
 
 def machine() -> str:
     """Name and number of the processors."""
     info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-
+    names = (
+        [
+            line.split(":")[1].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
+        if info.exists()
+        else []
+    )
+    return (
+        f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )

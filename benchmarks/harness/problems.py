@@ -16,7 +16,9 @@ ALL, SMOOTH = "all", "smooth"
 
 @dataclass(frozen=True)
 class Problem:
-    """What every code is asked for: the state (q, v) at the end, or, if only the ``smooth`` motion is wanted, where that is then."""
+    """What every code is asked for: the state (q, v) at the end, or, if only the ``smooth`` motion is wanted,
+    where that is then.
+    """
 
     name: str
     title: str
@@ -33,11 +35,17 @@ class Problem:
         return np.concatenate([self.q0, self.v0])
 
     def reference(self) -> np.ndarray:
-        """State at the end, positions alone for smooth motion: exact, or by our method of order 8 at the tightest tolerance that it takes."""
+        """State at the end, positions alone for smooth motion: exact, or by our method of order 8 at the
+        tightest tolerance that it takes.
+        """
         if self.exact is not None:
             return self.exact(self.end)
-        for tolerance in (1e-12,) if self.system.unknowns else (1e-14, 3e-14, 1e-13):  # rounding may stop the tightest one at a singular position
-            solution = hn.solve(self.system, (0, self.end), self.q0, self.v0, method="dop853", rtol=tolerance, atol=tolerance)
+        for tolerance in (
+            (1e-12,) if self.system.unknowns else (1e-14, 3e-14, 1e-13)
+        ):  # rounding may stop the tightest one at a singular position
+            solution = hn.solve(
+                self.system, (0, self.end), self.q0, self.v0, method="dop853", rtol=tolerance, atol=tolerance
+            )
             if solution.success:
                 return solution.y[:, -1]
         raise RuntimeError(f"{self.name}: no reference, {solution.message}")
@@ -47,11 +55,22 @@ class Problem:
         return float(np.max(np.abs(state[: reference.size] - reference) / (1 + np.abs(reference))))
 
 
-def _mechanism(name: str, title: str, end: float | None = None, links: int = 0, **parameters) -> Callable[[], Problem]:
+def _mechanism(
+    name: str, title: str, end: float | None = None, links: int = 0, **parameters
+) -> Callable[[], Problem]:
     def make() -> Problem:
         mechanism = hn.mechanisms.get(name, **parameters | ({"links": links} if links else {}))
         exact = None if mechanism.exact is None else (lambda t: np.concatenate(mechanism.exact(t)[:2]))
-        return Problem(name, title, mechanism.system, end or mechanism.t_span[1], mechanism.q0, mechanism.v0, exact=exact, links=links)
+        return Problem(
+            name,
+            title,
+            mechanism.system,
+            end or mechanism.t_span[1],
+            mechanism.q0,
+            mechanism.v0,
+            exact=exact,
+            links=links,
+        )
 
     return make
 
@@ -59,14 +78,37 @@ def _mechanism(name: str, title: str, end: float | None = None, links: int = 0, 
 def _duplicated() -> Problem:
     base = hn.mechanisms.pendulum()
     p = base.system.parameters
-    system = hn.System(np.eye(2), [0.0, -p["gravity"] if "gravity" in p else -9.81], lambda q: np.array([(q @ q - 1) / 2, (q @ q - 1) / 2]), names=["x", "y"], name="duplicated")
-    return Problem("duplicated", "Pendulum, its constraint stated twice", system, 10.0, base.q0, base.v0, exact=lambda t: np.concatenate(base.exact(t)[:2]))
+    system = hn.System(
+        np.eye(2),
+        [0.0, -p["gravity"] if "gravity" in p else -9.81],
+        lambda q: np.array([(q @ q - 1) / 2, (q @ q - 1) / 2]),
+        names=["x", "y"],
+        name="duplicated",
+    )
+    return Problem(
+        "duplicated",
+        "Pendulum, its constraint stated twice",
+        system,
+        10.0,
+        base.q0,
+        base.v0,
+        exact=lambda t: np.concatenate(base.exact(t)[:2]),
+    )
 
 
 def _slow(make: Callable[[float], smooth_motion.Problem], title: str, eps: float) -> Callable[[], Problem]:
     def build() -> Problem:
         slow = make(eps)
-        return Problem(make.__name__, title, slow.system, slow.t_end, slow.q0, slow.v0, SMOOTH, exact=lambda t: slow.slow(np.array([t]))[:, 0])
+        return Problem(
+            make.__name__,
+            title,
+            slow.system,
+            slow.t_end,
+            slow.q0,
+            slow.v0,
+            SMOOTH,
+            exact=lambda t: slow.slow(np.array([t]))[:, 0],
+        )
 
     return build
 
@@ -79,10 +121,20 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "bushing": _mechanism("two_body_bushing", "Two bodies with a bushing, 1 s"),
     "wheelset": _mechanism("wheelset", "Wheel set, 1 s", end=1.0),
     "kepler": _mechanism("kepler", "Kepler's problem with two invariants, 5 revolutions"),
-    "singular": _mechanism("slider_crank", "Slider-crank with equal bars, through singular positions, 10 s", end=10.0),
+    "singular": _mechanism(
+        "slider_crank", "Slider-crank with equal bars, through singular positions, 10 s", end=10.0
+    ),
     "duplicated": _duplicated,
-    **{f"spring_{eps:g}": _slow(smooth_motion.spring, f"Stiff spring, ε = {eps:g}, smooth motion", eps) for eps in (1e-4, 1e-6, 1e-8)},
-    **{f"driven_{eps:g}": _slow(smooth_motion.driven, f"Driven point on a circle, ε = {eps:g}, smooth motion", eps) for eps in (1e-4, 1e-8)},
+    **{
+        f"spring_{eps:g}": _slow(smooth_motion.spring, f"Stiff spring, ε = {eps:g}, smooth motion", eps)
+        for eps in (1e-4, 1e-6, 1e-8)
+    },
+    **{
+        f"driven_{eps:g}": _slow(
+            smooth_motion.driven, f"Driven point on a circle, ε = {eps:g}, smooth motion", eps
+        )
+        for eps in (1e-4, 1e-8)
+    },
     "chain_10": _mechanism("chain", "Chain of 10 bars, 1 s", links=10),
     "chain_100": _mechanism("chain", "Chain of 100 bars, 0.2 s", end=0.2, links=100),
     "chain_1000": _mechanism("chain", "Chain of 1000 bars, 0.05 s", end=0.05, links=1000),

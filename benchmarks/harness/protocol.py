@@ -24,7 +24,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-TOLERANCES = tuple(10.0 ** -k for k in np.arange(2.0, 12.1, 0.5))
+TOLERANCES = tuple(10.0**-k for k in np.arange(2.0, 12.1, 0.5))
 STEPS = tuple(round(s) for s in 10.0 ** np.arange(1.5, 6.1, 0.5))
 COMPILER = ["gcc", "-O3", "-march=native", "-shared", "-fPIC"]
 
@@ -36,7 +36,9 @@ class CannotState(Exception):
 def require_accelerations(problem: Problem) -> None:
     """Refuse what is not an explicit ODE."""
     if not problem.explicit:
-        reason = "not written out for long chains" if problem.links else "but forces depend on λ and on unknowns"
+        reason = (
+            "not written out for long chains" if problem.links else "but forces depend on λ and on unknowns"
+        )
         raise CannotState(f"needs accelerations as a function of the state, {reason}")
     if not np.all(np.isfinite(Functions(problem).derivative(0.0, problem.y0))):
         raise CannotState("the accelerations are not finite: G M⁻¹ Gᵀ is singular")
@@ -44,7 +46,9 @@ def require_accelerations(problem: Problem) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state (q, v) at the end, None after a failure; seconds of the solve; what it took; the message of a failure."""
+    """The state (q, v) at the end, None after a failure; seconds of the solve; what it took; the message of a
+    failure.
+    """
 
     y: np.ndarray | None
     seconds: float
@@ -89,25 +93,40 @@ class Problem(SimpleNamespace):
         data = json.loads((folder / "problem.json").read_text())
         for key in ("y0", "yp0", "lam0", "observed"):
             data[key] = np.array(data[key])
-        data["forms"] = {name: SimpleNamespace(Y0=np.array(form["Y0"]), dY0=np.array(form["dY0"]), kinds=np.array(form["kinds"], np.int32)) for name, form in data["forms"].items()}
+        data["forms"] = {
+            name: SimpleNamespace(
+                Y0=np.array(form["Y0"]), dY0=np.array(form["dY0"]), kinds=np.array(form["kinds"], np.int32)
+            )
+            for name, form in data["forms"].items()
+        }
         return cls(folder=folder, p=SimpleNamespace(**data["parameters"]), **data)
 
     def compiled(self, name: str, sources: Sequence[Path], *flags: str) -> ct.CDLL:
         """A library from the problem's C code and other sources, compiled once."""
         target = self.folder / f"{name}.so"
         if not target.exists():
-            run = subprocess.run([*COMPILER, f"-I{self.folder}", *map(str, sources), "-o", str(target), *flags, "-lm"], capture_output=True, text=True)
+            run = subprocess.run(
+                [*COMPILER, f"-I{self.folder}", *map(str, sources), "-o", str(target), *flags, "-lm"],
+                capture_output=True,
+                text=True,
+            )
             if run.returncode:
-                raise RuntimeError(next((line for line in run.stderr.splitlines() if "error" in line), run.stderr))
+                raise RuntimeError(
+                    next((line for line in run.stderr.splitlines() if "error" in line), run.stderr)
+                )
         return ct.CDLL(str(target))
 
 
 class Functions:
-    """The problem's C functions for Python: gcc compiles them, Numba wraps them; a call costs less than a microsecond, of which most is Python's part."""
+    """The problem's C functions for Python: gcc compiles them, Numba wraps them; a call costs less than a
+    microsecond, of which most is Python's part.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._library = problem.compiled("functions", [problem.folder / "problem.c", problem.folder / "flat.c"])
+        self._library = problem.compiled(
+            "functions", [problem.folder / "problem.c", problem.folder / "flat.c"]
+        )
 
     @cached_property
     def derivative(self):
@@ -132,7 +151,10 @@ class Functions:
         import numba as nb
 
         function = getattr(self._library, f"flat_{name}")
-        function.argtypes, function.restype = [ct.c_double, ct.c_size_t, ct.c_size_t, ct.c_double, ct.c_size_t], ct.c_int
+        function.argtypes, function.restype = (
+            [ct.c_double, ct.c_size_t, ct.c_size_t, ct.c_double, ct.c_size_t],
+            ct.c_int,
+        )
 
         @nb.njit
         def evaluate(t, a, b=None, c=0.0):

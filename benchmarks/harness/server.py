@@ -1,9 +1,9 @@
 """One adapter in a process of its own, ``python -m harness.server adapter``, asked line by line in JSON.
 
-{"do": "prepare", "folder": …}: the problem; answers with the codes and their levels.
-{"do": "solve", "code": …, "level": …, "block": s}: the median of runs that take s seconds together, at least one; for s > 0 after `WARM` that do not count, because another process
-has just filled the processor's caches.
-{"do": "states", "code": …, "level": …, "times": […] or null}: see `Code.states`.
+{"do": "prepare", "folder": …}: the problem; answers with the codes and their levels. {"do": "solve", "code":
+…, "level": …, "block": s}: the median of runs that take s seconds together, at least one; for s > 0 after
+`WARM` that do not count, because another process has just filled the processor's caches. {"do": "states",
+"code": …, "level": …, "times": […] or null}: see `Code.states`.
 """
 
 from __future__ import annotations
@@ -48,14 +48,25 @@ def main() -> None:
                 problem = Problem.load(Path(request["folder"]))
                 codes.clear()
                 codes.update(adapter.codes(problem))
-                return {"codes": {name: {"levels": [float(level) for level in code.levels], "kernel": code.kernel, "interpolates": code.interpolates, "compiles": code.compiles}
-                                  for name, code in codes.items()}}
+                return {
+                    "codes": {
+                        name: {
+                            "levels": [float(level) for level in code.levels],
+                            "kernel": code.kernel,
+                            "interpolates": code.interpolates,
+                            "compiles": code.compiles,
+                        }
+                        for name, code in codes.items()
+                    }
+                }
             case "solve":
                 outcome = block(codes[request["code"]], request["level"], request["block"])
                 return vars(outcome) | {"y": None if outcome.y is None else np.asarray(outcome.y).tolist()}
             case "states":
                 times = request["times"]
-                states = codes[request["code"]].states(request["level"], None if times is None else np.array(times))
+                states = codes[request["code"]].states(
+                    request["level"], None if times is None else np.array(times)
+                )
                 return {"states": np.asarray(states).tolist()}
         raise ValueError(request["do"])
 

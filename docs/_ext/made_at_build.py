@@ -15,12 +15,23 @@ from holonome import plot
 
 def mechanisms_page(folder: Path) -> None:
     """One section for each mechanism, with its picture and the statement of its module."""
-    lines = ["# Mechanisms", "",
-             "The mechanisms of `hn.mechanisms`, each one file with its equations and data. `hn.mechanisms.four_bar()` makes one; its arguments change what the picture shows.",
-             "The statements below are those of the files.", ""]
+    lines = [
+        "# Mechanisms",
+        "",
+        "The mechanisms of `hn.mechanisms`, each one file with its equations and data. "
+        "`hn.mechanisms.four_bar()` makes one; its arguments change what the picture shows.",
+        "The statements below are those of the files.",
+        "",
+    ]
     for name, make in hn.mechanisms.available().items():
         mechanism = make()
-        lines += [f"## {name}", "", f"{mechanism.title}. {mechanism.system.sizes_in_words}; t = {mechanism.t_span[0]:g} … {mechanism.t_span[1]:g}.", ""]
+        lines += [
+            f"## {name}",
+            "",
+            f"{mechanism.title}. {mechanism.system.sizes_in_words}; t = {mechanism.t_span[0]:g} … "
+            f"{mechanism.t_span[1]:g}.",
+            "",
+        ]
         if mechanism.drawing is not None:
             sol = hn.solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0)
             axes = plot.plot_motion(sol, mechanism.drawing)
@@ -36,7 +47,11 @@ def run_tutorial(docs: Path, folder: Path) -> None:
     """What the code of the tutorial writes, its animation above all."""
     namespace: dict = {}
     with chdir(folder), redirect_stdout(StringIO()):
-        for block in re.findall(r"^```python\n(.*?)^```", (docs / "tutorial.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for block in re.findall(
+            r"^```python\n(.*?)^```",
+            (docs / "tutorial.md").read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
+        ):
             exec(block, namespace)
     pyplot.close("all")
 

@@ -65,5 +65,6 @@ class SingularSystem(HolonomeError, ValueError):
     ...     hn.solve(hn.System([1.0, 0.0], [0.0, 0.0], names=["x", "y"]), (0, 1), [0, 0])
     ... except hn.SingularSystem as error:
     ...     print(error)
-    mass: singular for motions that the constraints allow, at t = 0: y can move without any inertia. Give it mass or a constraint
+    mass: singular for motions that the constraints allow, at t = 0: y can move without any inertia. Give it
+    mass or a constraint
     """

@@ -1,7 +1,7 @@
 """Animations of runs: a page for the browser that needs nothing else, or a film.
 
-The page draws the mechanism on a canvas and the graphs with plotly.js, which it contains, compressed. Its parts are the files ``page.html``, ``page.css`` and ``page.js`` beside
-this one.
+The page draws the mechanism on a canvas and the graphs with plotly.js, which it contains, compressed. Its
+parts are the files ``page.html``, ``page.css`` and ``page.js`` beside this one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from holonome.animation.scene import ROOM, Scene
-from holonome.drawing import Drawing
-from holonome.result import Solution
+from holonome.problem.drawing import Drawing
+from holonome.results.solution import Solution
 
 __all__ = ["Animation", "animate"]
 
@@ -41,8 +41,13 @@ class Animation:
     @functools.cached_property
     def html(self) -> str:
         data = {"title": self.title, "runs": [scene.data(ROOM / len(self.scenes)) for scene in self.scenes]}
-        parts = {"TITLE": html.escape(self.title), "STYLE": _part("page.css"), "SCRIPT": _part("page.js"), "PLOTLY": _plotly(),
-                 "DATA": json.dumps(data, ensure_ascii=False).replace("</", "<\\/")}
+        parts = {
+            "TITLE": html.escape(self.title),
+            "STYLE": _part("page.css"),
+            "SCRIPT": _part("page.js"),
+            "PLOTLY": _plotly(),
+            "DATA": json.dumps(data, ensure_ascii=False).replace("</", "<\\/"),
+        }
         return re.sub(r"{{([A-Z]+)}}", lambda match: parts[match[1]], _part("page.html"))
 
     def save(self, file: str | Path) -> Path:
@@ -68,8 +73,14 @@ class Animation:
         return f"Animation({self.title!r}" + (f", file={str(self.file)!r})" if self.file else ")")
 
 
-def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = None, *, drawings: Drawing | Sequence[Drawing | None] | None = None,
-            titles: Sequence[str] | None = None, title: str | None = None) -> Animation:
+def animate(
+    solutions: Solution | Sequence[Solution],
+    file: str | Path | None = None,
+    *,
+    drawings: Drawing | Sequence[Drawing | None] | None = None,
+    titles: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Animation:
     """Show one run in motion, or several side by side with one clock.
 
     Parameters
@@ -77,9 +88,11 @@ def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = 
     solutions : Solution or sequence of Solution
         What :func:`holonome.solve` returned.
     file : str or Path, optional
-        Where to save it; the ending says how: ``.html`` is a page that needs no network, ``.gif`` and ``.mp4`` are films (the latter needs ffmpeg).
+        Where to save it; the ending says how: ``.html`` is a page that needs no network, ``.gif`` and
+        ``.mp4`` are films (the latter needs ffmpeg).
     drawings : Drawing or sequence, optional
-        How to draw each; None takes the drawing of the system, or looks for points and rods in its coordinates and constraints.
+        How to draw each; None takes the drawing of the system, or looks for points and rods in its
+        coordinates and constraints.
     titles : sequence of str, optional
         A heading for each run; by default the name of the system, and of the method where there are several.
     title : str, optional
@@ -100,10 +113,15 @@ def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = 
     """
     runs = [solutions] if isinstance(solutions, Solution) else list(solutions)
     if not runs or not all(isinstance(run, Solution) for run in runs):
-        raise TypeError(f"solutions: {', '.join(type(run).__name__ for run in runs) or 'none given'}; give what hn.solve returned, or a list of such solutions")
+        raise TypeError(
+            f"solutions: {', '.join(type(run).__name__ for run in runs) or 'none given'}; give what hn.solve "
+            "returned, or a list of such solutions"
+        )
     for k, run in enumerate(runs):
         if not run.t.size:
-            raise ValueError(f"solutions[{k}]: it has no points; solve with a t_eval that is not empty, or without")
+            raise ValueError(
+                f"solutions[{k}]: it has no points; solve with a t_eval that is not empty, or without"
+            )
     if len({run.t[-1] >= run.t[0] for run in runs if run.t.size > 1}) > 1:
         raise ValueError("solutions: some run forward in time and some backward; they cannot share a clock")
     drawn: list[Any] = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
@@ -114,13 +132,17 @@ def animate(solutions: Solution | Sequence[Solution], file: str | Path | None = 
     for drawing in drawn:
         if drawing is not None and not isinstance(drawing, Drawing):
             raise TypeError(f"drawings: {type(drawing).__name__}; give an hn.Drawing")
-    scenes = [Scene.of(run, drawing, heading) for run, drawing, heading in zip(runs, drawn, named, strict=True)]
+    scenes = [
+        Scene.of(run, drawing, heading) for run, drawing, heading in zip(runs, drawn, named, strict=True)
+    ]
     for scene in scenes:
         scene.points(scene.solution.t[:1])  # so that a wrong drawing is told of here
     name = runs[0].system.name.replace("_", " ")
     if titles is None and len(runs) > 1:
         scenes = [Scene(scene.solution, scene.drawing, scene.solution.method) for scene in scenes]
-    animation = Animation(scenes, title or (scenes[0].title if len(runs) == 1 else name[:1].upper() + name[1:]))
+    animation = Animation(
+        scenes, title or (scenes[0].title if len(runs) == 1 else name[:1].upper() + name[1:])
+    )
     if file is not None:
         animation.save(file)
     return animation

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 _FPS = {".gif": 20, ".mp4": 30}
 _SECONDS = 6.0
-_NEEDS = {".gif": ("pillow", "Pillow, which is not installed: pip install pillow"),
-          ".mp4": ("ffmpeg", "ffmpeg, which is not found; install it with your system's packages, or write .gif or .html")}
+_NEEDS = {
+    ".gif": ("pillow", "Pillow, which is not installed: pip install pillow"),
+    ".mp4": (
+        "ffmpeg",
+        "ffmpeg, which is not found; install it with your system's packages, or write .gif or .html",
+    ),
+}
 _FRAME, _TRACE = "#59626A", "#D55E00"
 
 
@@ -31,8 +36,11 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         raise RuntimeError(f"file: {str(file)!r} needs {needed}")
     for scene in scenes:
         if scene.drawing is None:
-            raise ValueError(f"drawing: missing for system {scene.solution.system.name!r}, in whose coordinates no points are found; give drawing=hn.Drawing(...), "
-                             "or write .html, which then shows the coordinates")
+            raise ValueError(
+                f"drawing: missing for system {scene.solution.system.name!r}, in whose coordinates no points "
+                "are found; give drawing=hn.Drawing(...), "
+                "or write .html, which then shows the coordinates"
+            )
     spans = np.array([[scene.solution.t[0], scene.solution.t[-1]] for scene in scenes])
     way = 1.0 if np.all(spans[:, 1] >= spans[:, 0]) else -1.0
     begin, end = way * np.min(way * spans[:, 0]), way * np.max(way * spans[:, 1])
@@ -42,7 +50,10 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         figure.suptitle(title, x=0.02, ha="left", fontsize=12)
         panels = figure.subplots(1, len(scenes), squeeze=False)[0]
         colours = plot.COLOURS[: len(scenes)] * len(scenes)
-        stages = [_stage(scene, axes, times, colour, scene.title + ",  " if len(scenes) > 1 else "") for scene, axes, colour in zip(scenes, panels, colours, strict=False)]
+        stages = [
+            _stage(scene, axes, times, colour, scene.title + ",  " if len(scenes) > 1 else "")
+            for scene, axes, colour in zip(scenes, panels, colours, strict=False)
+        ]
         boxes = np.array([[axes.get_xlim(), axes.get_ylim()] for axes in panels])
         if len({scene.drawing for scene in scenes}) == 1:  # the same mechanism at the same scale
             boxes[:] = np.stack([boxes[..., 0].min(axis=0), boxes[..., 1].max(axis=0)], axis=1)
@@ -58,7 +69,10 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # once is enough for all frames
 
-        options = {"writer": animation.writers[writer](fps=_FPS[suffix]), "dpi": 80 if suffix == ".gif" else 120}
+        options = {
+            "writer": animation.writers[writer](fps=_FPS[suffix]),
+            "dpi": 80 if suffix == ".gif" else 120,
+        }
         animation.FuncAnimation(figure, show, frames=times.size).save(file, **options)
 
 
@@ -71,7 +85,12 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
     points, moving, ground = drawing.seen(points), [], set(drawing.ground)
 
     def add(outline: np.ndarray, **style: Any) -> None:
-        moving.append((axes.plot(*outline[..., 0].T, **{"color": colour, "solid_capstyle": "round", **style})[0], outline))
+        moving.append(
+            (
+                axes.plot(*outline[..., 0].T, **{"color": colour, "solid_capstyle": "round", **style})[0],
+                outline,
+            )
+        )
 
     def path(names: Sequence[str]) -> np.ndarray:
         return np.stack([points[name] for name in names])
@@ -85,10 +104,18 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
     for pair in drawing.links:
         add(path(pair), linewidth=3.2, zorder=3)
     outlined = {name for body in drawing.bodies for name in body}
-    joints = dict.fromkeys(name for pair in (*drawing.links, *drawing.springs) for name in pair) or dict.fromkeys(drawing.traces)
+    joints = dict.fromkeys(
+        name for pair in (*drawing.links, *drawing.springs) for name in pair
+    ) or dict.fromkeys(drawing.traces)
     small = {"markersize": 2.0 if len(joints) > 30 else 5.0}
-    for names, style in ((drawing.ground, {"marker": "^", "markersize": 8.0, "color": _FRAME}), (drawing.sliders, {"marker": "s", "markersize": 10.0}),
-                         ([name for name in joints if name not in ground and name not in drawing.sliders], {"marker": "o", **small})):
+    for names, style in (
+        (drawing.ground, {"marker": "^", "markersize": 8.0, "color": _FRAME}),
+        (drawing.sliders, {"marker": "s", "markersize": 10.0}),
+        (
+            [name for name in joints if name not in ground and name not in drawing.sliders],
+            {"marker": "o", **small},
+        ),
+    ):
         if shown := [name for name in names if name not in outlined]:
             add(path(shown), linestyle="none", zorder=4, **style)
     everything = np.concatenate(list(points.values()), axis=1)
@@ -111,6 +138,8 @@ def _coil(begin: np.ndarray, end: np.ndarray, turns: int = 8) -> np.ndarray:
     """A spring between two points that move, (points, 2, frames)."""
     along = end - begin
     across = 0.035 * np.stack([-along[1], along[0]])
-    place = np.concatenate([[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * turns) + 0.5) / (2 * turns), [0.85, 1.0]])
+    place = np.concatenate(
+        [[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * turns) + 0.5) / (2 * turns), [0.85, 1.0]]
+    )
     side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], turns), [0.0, 0.0]])
     return begin + along * place[:, None, None] + across * side[:, None, None]

@@ -1,4 +1,6 @@
-"""What an animation shows of a run: the points of its drawing in frames at equal distances in time, and curves of energy and drift."""
+"""What an animation shows of a run: the points of its drawing in frames at equal distances in time, and
+curves of energy and drift.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,29 @@ import casadi as ca
 import numpy as np
 
 from holonome.animation.inference import inferred
-from holonome.drawing import Drawing
 from holonome.plot import SMALLEST
-from holonome.result import Solution
+from holonome.problem.drawing import Drawing
+from holonome.results.solution import Solution
 
 MOST_FRAMES = 2000
 ROOM = 3_000_000
-"""Bytes that the positions of all runs together may take in a page; mechanisms of very many points get fewer frames."""
+"""Bytes that the positions of all runs together may take in a page; mechanisms of very many points get fewer
+frames.
+"""
 MOST_POINTS = 2400
 """Of a curve."""
 _MOST_COORDINATES = 8
 _COARSE = 0.02
-"""Stored points are too far apart to draw what lies between if a polynomial through them errs by more, in units of the motion's extent."""
+"""Stored points are too far apart to draw what lies between if a polynomial through them errs by more, in
+units of the motion's extent.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A run, and how to draw it: as told, as its system tells, or as inferred; None where there is nothing but coordinates."""
+    """A run, and how to draw it: as told, as its system tells, or as inferred; None where there is nothing
+    but coordinates.
+    """
 
     solution: Solution
     drawing: Drawing | None
@@ -38,7 +46,11 @@ class Scene:
     @classmethod
     def of(cls, solution: Solution, drawing: Drawing | None = None, title: str | None = None) -> Scene:
         name = solution.system.name.replace("_", " ")
-        return cls(solution, drawing or solution.system.drawing or inferred(solution), title or name[:1].upper() + name[1:])
+        return cls(
+            solution,
+            drawing or solution.system.drawing or inferred(solution),
+            title or name[:1].upper() + name[1:],
+        )
 
     @cached_property
     def kept(self) -> np.ndarray:
@@ -48,12 +60,19 @@ class Scene:
         return np.flatnonzero(np.diff(t, prepend=t[0] - way) * way > 0)
 
     def positions(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and states at any times: from the dense output, or a polynomial through values and rates; where points are too sparse, those of the last one."""
+        """Coordinates and states at any times: from the dense output, or a polynomial through values and
+        rates; where points are too sparse, those of the last one.
+        """
         solution, n = self.solution, self.solution.system.n
         if solution.sol is not None and n:
-            return solution.sol(times)[0], _between(solution.t[self.kept], [solution.s[:, self.kept], solution.rates[n:, self.kept]], times)
+            return solution.sol(times)[0], _between(
+                solution.t[self.kept], [solution.s[:, self.kept], solution.rates[n:, self.kept]], times
+            )
         parts = [[solution.q, solution.v, solution.a], [solution.s, solution.rates[n:]]]
-        q, s = (_between(solution.t[self.kept], [values[:, self.kept] for values in part], times) for part in parts)
+        q, s = (
+            _between(solution.t[self.kept], [values[:, self.kept] for values in part], times)
+            for part in parts
+        )
         return q, s
 
     def points(self, times: np.ndarray) -> dict[str, np.ndarray]:
@@ -67,7 +86,9 @@ class Scene:
     def small_print(self) -> str:
         """Method, tolerances and steps."""
         solution = self.solution
-        tolerances = np.unique(np.asarray(solution.atol)[np.asarray(solution.atol) < 1e100])  # what is not tested has a huge one
+        tolerances = np.unique(
+            np.asarray(solution.atol)[np.asarray(solution.atol) < 1e100]
+        )  # what is not tested has a huge one
         atol = _number(float(tolerances[0])) if tolerances.size == 1 else "by component"
         rejected = f", {solution.rejections} rejected" if solution.rejections else ""
         return f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
@@ -90,7 +111,11 @@ class Scene:
             if solution.energy is None:
                 add("energy", "kinetic", kinetic)
             else:
-                for name, values in (("total", solution.energy), ("kinetic", kinetic), ("potential", solution.energy - kinetic)):
+                for name, values in (
+                    ("total", solution.energy),
+                    ("kinetic", kinetic),
+                    ("potential", solution.energy - kinetic),
+                ):
                     add("energy", name, values)
         for name, rows in (("|g|", solution.g), ("|Gv|", solution.gv)):
             if rows.size:
@@ -105,8 +130,16 @@ class Scene:
         """All that the page needs to know, within about `room` bytes for the positions."""
         solution = self.solution
         span = [float(solution.t[0]), float(solution.t[-1])]
-        known = {"title": self.title, "small": self.small_print(), "trouble": "" if solution.success else solution.message, "span": span,
-                 "curves": [{**curve, "t": packed(curve["t"], "<f8"), "y": packed(curve["y"], "<f8")} for curve in self.curves()]}
+        known = {
+            "title": self.title,
+            "small": self.small_print(),
+            "trouble": "" if solution.success else solution.message,
+            "span": span,
+            "curves": [
+                {**curve, "t": packed(curve["t"], "<f8"), "y": packed(curve["y"], "<f8")}
+                for curve in self.curves()
+            ],
+        }
         if self.drawing is None:
             return known
         drawing = self.drawing
@@ -121,26 +154,48 @@ class Scene:
         origin = (finite.min(axis=1) + finite.max(axis=1)) / 2
         index = {name: k for k, name in enumerate(names)}
         dimension = len(origin)
-        track = np.stack([(points[name] - origin[:, None]).T for name in moving], axis=1) if moving else np.zeros((count, 0, dimension))
+        track = (
+            np.stack([(points[name] - origin[:, None]).T for name in moving], axis=1)
+            if moving
+            else np.zeros((count, 0, dimension))
+        )
         return known | {
-            "frames": count, "dimension": dimension, "origin": origin.tolist(), "names": names, "camera": list(drawing.camera), "moving": packed(track, "<f4"),
-            "fixed": [(points[name][:, 0] - origin).tolist() for name in names[len(moving):]],
-            "links": [[index[name] for name in pair] for pair in drawing.links], "springs": [[index[name] for name in pair] for pair in drawing.springs],
-            "bodies": [[index[name] for name in body] for body in drawing.bodies], "ground": [index[name] for name in drawing.ground],
-            "sliders": [index[name] for name in drawing.sliders], "traces": [index[name] for name in drawing.traces],
-            "guides": [_guide(points[name] - origin[:, None]) for name in drawing.sliders]}
+            "frames": count,
+            "dimension": dimension,
+            "origin": origin.tolist(),
+            "names": names,
+            "camera": list(drawing.camera),
+            "moving": packed(track, "<f4"),
+            "fixed": [(points[name][:, 0] - origin).tolist() for name in names[len(moving) :]],
+            "links": [[index[name] for name in pair] for pair in drawing.links],
+            "springs": [[index[name] for name in pair] for pair in drawing.springs],
+            "bodies": [[index[name] for name in body] for body in drawing.bodies],
+            "ground": [index[name] for name in drawing.ground],
+            "sliders": [index[name] for name in drawing.sliders],
+            "traces": [index[name] for name in drawing.traces],
+            "guides": [_guide(points[name] - origin[:, None]) for name in drawing.sliders],
+        }
 
 
 def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
-    """Values at other times by Hermite's polynomial of degree 5 or 3, whichever predicts better what lies between every other point."""
+    """Values at other times by Hermite's polynomial of degree 5 or 3, whichever predicts better what lies
+    between every other point.
+    """
     values = derivatives[0]
     if t.size < 2 or not values.size:
         return np.repeat(values[:, :1], times.size, axis=1)
     errors = {}
     for count in range(2, len(derivatives) + 1):
         known = derivatives[:count]
-        missed = hermite(t[::2], [x[:, ::2] for x in known], t[1:-1:2]) - values[:, 1:-1:2] if t.size > 4 else np.zeros((1, 1))
-        errors[count] = np.max(np.abs(missed) / np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300), initial=0.0) / 4**count  # on intervals of half the length
+        missed = (
+            hermite(t[::2], [x[:, ::2] for x in known], t[1:-1:2]) - values[:, 1:-1:2]
+            if t.size > 4
+            else np.zeros((1, 1))
+        )
+        errors[count] = (
+            np.max(np.abs(missed) / np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300), initial=0.0)
+            / 4**count
+        )  # on intervals of half the length
         errors[count] = errors[count] if all(np.all(np.isfinite(x)) for x in known) else np.inf
     count = min(errors, key=lambda key: errors[key])
     if errors[count] > _COARSE:
@@ -158,7 +213,11 @@ def hermite(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray)
     if len(derivatives) == 2:
         begin, end = [1 - x**2 * (3 - 2 * x), x * (1 - x) ** 2], [x**2 * (3 - 2 * x), x**2 * (x - 1)]
     else:
-        begin = [1 - x**3 * (10 - 15 * x + 6 * x**2), x - x**3 * (6 - 8 * x + 3 * x**2), x**2 * (1 - x) ** 3 / 2]
+        begin = [
+            1 - x**3 * (10 - 15 * x + 6 * x**2),
+            x - x**3 * (6 - 8 * x + 3 * x**2),
+            x**2 * (1 - x) ** 3 / 2,
+        ]
         end = [x**3 * (10 - 15 * x + 6 * x**2), -(x**3) * (4 - 7 * x + 3 * x**2), x**3 * (1 - x) ** 2 / 2]
     return sum(h**j * (begin[j] * y[:, k] + end[j] * y[:, k + 1]) for j, y in enumerate(derivatives))  # type: ignore[return-value]
 
@@ -173,10 +232,14 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 
 def telling(t: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Indices of points that show a curve: all of them, or the lowest and the highest in each of equal intervals of time, with both ends."""
+    """Indices of points that show a curve: all of them, or the lowest and the highest in each of equal
+    intervals of time, with both ends.
+    """
     if t.size <= MOST_POINTS:
         return np.arange(t.size)
-    place = np.minimum((np.abs(t - t[0]) / abs(t[-1] - t[0]) * (MOST_POINTS // 2)).astype(int), MOST_POINTS // 2 - 1)
+    place = np.minimum(
+        (np.abs(t - t[0]) / abs(t[-1] - t[0]) * (MOST_POINTS // 2)).astype(int), MOST_POINTS // 2 - 1
+    )
     order = np.lexsort((values, place))
     last = np.flatnonzero(np.diff(place[order], append=-1))
     first = np.concatenate([[0], last[:-1] + 1])

@@ -1,6 +1,8 @@
-"""The command ``holonome``: see it work, run a mechanism or a model of one's own, compare methods, animate, reproduce the papers.
+"""The command ``holonome``: see it work, run a mechanism or a model of one's own, compare methods, animate,
+reproduce the papers.
 
-One command is one file here. What takes long to load is imported inside the functions that need it, so that ``--help`` and completion answer at once.
+One command is one file here. What takes long to load is imported inside the functions that need it, so that
+``--help`` and completion answer at once.
 """
 
 from holonome.cli import animate, compare, demo, doctor, lists, new, reproduce, run

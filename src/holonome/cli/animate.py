@@ -17,18 +17,37 @@ ENDINGS = (".html", ".gif", ".mp4")
 
 
 @app.command(cls=Command, epilog=options.MODEL)
-def animate(model: options.Subject, method: options.Method = "auto", rtol: options.Rtol = 1e-6, atol: options.Atol = 1e-9, until: options.Until = None,
-            changes: options.Changes = None, arguments: options.Arguments = None, name: options.Name = None,
-            out: Annotated[Path | None, typer.Option(metavar="FILE", help="A page (.html) or a film (.gif, .mp4). Without it, MODEL.html.")] = None,
-            beside: Annotated[bool, typer.Option("--without-projection", help="Show beside it what happens without projection.")] = False,
-            repair: options.Repair = False) -> None:
+def animate(
+    model: options.Subject,
+    method: options.Method = "auto",
+    rtol: options.Rtol = 1e-6,
+    atol: options.Atol = 1e-9,
+    until: options.Until = None,
+    changes: options.Changes = None,
+    arguments: options.Arguments = None,
+    name: options.Name = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A page (.html) or a film (.gif, .mp4). Without it, MODEL.html."),
+    ] = None,
+    beside: Annotated[
+        bool, typer.Option("--without-projection", help="Show beside it what happens without projection.")
+    ] = False,
+    repair: options.Repair = False,
+) -> None:
     """Show a mechanism, a model of yours or a saved result in motion, in one page that needs no network."""
     from holonome.cli import printing
     from holonome.cli.simulation import Done, rows, simulate, stop_if_failed
     from holonome.cli.subject import find
 
     subject = find(model, arguments, changes, name, until)
-    file = Path(f"{subject.mechanism.name}.html") if out is None else out / f"{subject.mechanism.name}.html" if out.is_dir() else out
+    file = (
+        Path(f"{subject.mechanism.name}.html")
+        if out is None
+        else out / f"{subject.mechanism.name}.html"
+        if out.is_dir()
+        else out
+    )
     if file.suffix not in ENDINGS:
         raise ValueError(f"--out: {str(file)!r} ends in {file.suffix!r}; use {', '.join(ENDINGS)}")
     if beside and subject.saved is not None:
@@ -39,10 +58,17 @@ def animate(model: options.Subject, method: options.Method = "auto", rtol: optio
     else:
         printing.compile_engine()
         chosen = {"method": method, "rtol": rtol, "atol": atol, "repair": repair}
-        runs = [simulate(subject, **chosen, **further) for further in ([{}, {"projection": False}] if beside else [{}])]
+        runs = [
+            simulate(subject, **chosen, **further)
+            for further in ([{}, {"projection": False}] if beside else [{}])
+        ]
     with printing.alive(f"writing {file}"):
         write_animation(file, runs)
-    printing.print_summary(printing.out(), printing.short(subject.mechanism.title), [*rows(runs[0]), ("written", printing.told(file, created)), ("open", file.resolve().as_uri())])
+    printing.print_summary(
+        printing.out(),
+        printing.short(subject.mechanism.title),
+        [*rows(runs[0]), ("written", printing.told(file, created)), ("open", file.resolve().as_uri())],
+    )
     stop_if_failed(runs[0].solution)
 
 

@@ -11,7 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 import holonome
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-_EXIT_CODES = "Exit codes: 0 done, 1 something failed (a run, a check, a file), 2 wrong usage, 130 interrupted."
+_EXIT_CODES = (
+    "Exit codes: 0 done, 1 something failed (a run, a check, a file), 2 wrong usage, 130 interrupted."
+)
 
 
 class _PlainFlags:
@@ -44,12 +46,22 @@ class _Commands(_PlainFlags, TyperGroup):
             if is_for_typer or ctx.params.get("traceback"):
                 raise
             expected = isinstance(error, (ValueError, OSError, ImportError))
-            text = str(error).replace("repair=True", "--repair") if expected else f"{type(error).__name__}: {error} (--traceback shows where)"
+            text = (
+                str(error).replace("repair=True", "--repair")
+                if expected
+                else f"{type(error).__name__}: {error} (--traceback shows where)"
+            )
             fail(text, USAGE if isinstance(error, ValueError) else FAILED)
 
 
-app = typer.Typer(cls=_Commands, name="holonome", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EXIT_CODES,
-                  context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(
+    cls=_Commands,
+    name="holonome",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog=_EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def main() -> None:
@@ -65,7 +77,9 @@ def fail(text: str, code: int) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Text("error: ", style="bold red") + Text(text))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        Text("error: ", style="bold red") + Text(text)
+    )
     raise typer.Exit(code)
 
 
@@ -76,8 +90,15 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def common(version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")] = False,
-           traceback: Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error.")] = False) -> None:
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show the whole traceback of an error.")
+    ] = False,
+) -> None:
     """Simulate mechanical systems with constraints, without drift.
 
     Begin with: holonome demo

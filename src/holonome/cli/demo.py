@@ -11,12 +11,18 @@ from holonome.cli.app import Command, app
 
 if TYPE_CHECKING:
     from holonome.mechanisms.mechanism import Mechanism
-    from holonome.result import Solution
+    from holonome.results.solution import Solution
 
 
 @app.command(cls=Command)
-def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the page and the picture.")] = Path()) -> None:
-    """See it work: Andrews' squeezing mechanism, as a page with an animation too, and what a pendulum does without projection."""
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to put the page and the picture.")
+    ] = Path(),
+) -> None:
+    """See it work: Andrews' squeezing mechanism, as a page with an animation too, and what a pendulum does
+    without projection.
+    """
     from dataclasses import replace
 
     import numpy as np
@@ -36,26 +42,50 @@ def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put 
     console = printing.out()
     told, solution = dict(rows(squeezer)), squeezer.solution
     errors = [relative(solution.q[:, -1], PUBLISHED.q), relative(solution.v[:, -1], PUBLISHED.v)]
-    told["error"] = f"positions {errors[0]:.1e}, velocities {errors[1]:.1e}, relative to the\nsolution published in the Test Set for IVP Solvers"
-    printing.print_summary(console, f"{andrews.title}: seven bodies, three loops, a motor and a spring", list(told.items()))
+    told["error"] = (
+        f"positions {errors[0]:.1e}, velocities {errors[1]:.1e}, relative to the\nsolution published in the "
+        "Test Set for IVP Solvers"
+    )
+    printing.print_summary(
+        console, f"{andrews.title}: seven bodies, three loops, a motor and a spring", list(told.items())
+    )
     console.print()
     lengths = [float(np.max(np.abs(np.hypot(*done.solution.q) - 1))) for done in (held, loose)]
-    printing.print_summary(console, "A pendulum with a rod of 1 m, for 100 s: what projection is good for", [
-        ("with projection", f"{held.solution.drift_in_words}; the rod changes by {_length(lengths[0])}"),
-        ("without", f"{loose.solution.drift_in_words}; the rod changes by {_length(lengths[1])}"),
-        ("speed", f"{printing.duration(held.seconds)} of computing with projection, {printing.duration(loose.seconds)} without")])
+    printing.print_summary(
+        console,
+        "A pendulum with a rod of 1 m, for 100 s: what projection is good for",
+        [
+            ("with projection", f"{held.solution.drift_in_words}; the rod changes by {_length(lengths[0])}"),
+            ("without", f"{loose.solution.drift_in_words}; the rod changes by {_length(lengths[1])}"),
+            (
+                "speed",
+                f"{printing.duration(held.seconds)} of computing with projection, "
+                f"{printing.duration(loose.seconds)} without",
+            ),
+        ],
+    )
     picture, page = out.resolve() / "holonome-demo.png", out.resolve() / "holonome-demo.html"
     created = printing.create_folders([picture])
     plot_demo(andrews, solution, held.solution, loose.solution, picture)
     with printing.alive("writing the page"):
         write_animation(page, [squeezer], title=andrews.title)
     console.print()
-    printing.print_summary(console, "", [("next", "holonome mechanisms, holonome animate four_bar, holonome new my_model.py"), ("picture", printing.told(picture, created)),
-                                         ("page", f"{printing.told(page, created)}: the mechanism in motion"), ("open", page.as_uri())])
+    printing.print_summary(
+        console,
+        "",
+        [
+            ("next", "holonome mechanisms, holonome animate four_bar, holonome new my_model.py"),
+            ("picture", printing.told(picture, created)),
+            ("page", f"{printing.told(page, created)}: the mechanism in motion"),
+            ("open", page.as_uri()),
+        ],
+    )
 
 
 def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:
-    """The picture of the demo: Andrews' mechanism at a few instants, its angles, and a pendulum's drift with and without projection."""
+    """The picture of the demo: Andrews' mechanism at a few instants, its angles, and a pendulum's drift with
+    and without projection.
+    """
     import numpy as np
 
     from holonome import plot
@@ -67,14 +97,32 @@ def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Sol
         plot.plot_motion(squeezer, andrews.drawing, motion, instants=6)
         motion.set(xlabel="x [m]", ylabel="y [m]", title="Andrews' squeezing mechanism, pale to dark")
         plot.plot_positions(squeezer, angles, coordinates=["gamma", "phi", "delta", "epsilon"])
-        angles.set(xlabel="time [s]", ylabel="angle [rad]", title=f"Four of its angles, {squeezer.steps} steps")
-        for solution, colour, label in ((loose, plot.COLOURS[1], "without projection"), (held, plot.COLOURS[0], "with projection")):
+        angles.set(
+            xlabel="time [s]", ylabel="angle [rad]", title=f"Four of its angles, {squeezer.steps} steps"
+        )
+        for solution, colour, label in (
+            (loose, plot.COLOURS[1], "without projection"),
+            (held, plot.COLOURS[0], "with projection"),
+        ):
             so_far = np.maximum.accumulate(np.abs(np.hypot(*solution.q) - 1))
-            drift.semilogy(solution.t, np.maximum(so_far, plot.SMALLEST), color=colour, linewidth=2.0, label=label)
-        drift.set(xlabel="time [s]", ylabel="largest error of its length so far [m]", title="A pendulum's rod of 1 m", ylim=(1e-17, 1))
+            drift.semilogy(
+                solution.t, np.maximum(so_far, plot.SMALLEST), color=colour, linewidth=2.0, label=label
+            )
+        drift.set(
+            xlabel="time [s]",
+            ylabel="largest error of its length so far [m]",
+            title="A pendulum's rod of 1 m",
+            ylim=(1e-17, 1),
+        )
         drift.legend(loc="center right")
         figure.savefig(file, dpi=138)
 
 
 def _length(metres: float) -> str:
-    return f"{metres * 100:.2g} cm" if metres >= 1e-2 else f"{metres * 1e3:.2g} mm" if metres >= 1e-4 else f"{metres:.1e} m"
+    return (
+        f"{metres * 100:.2g} cm"
+        if metres >= 1e-2
+        else f"{metres * 1e3:.2g} mm"
+        if metres >= 1e-4
+        else f"{metres:.1e} m"
+    )

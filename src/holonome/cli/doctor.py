@@ -35,7 +35,12 @@ class Check:
 
 
 @app.command(cls=Command)
-def doctor(clear: Annotated[bool, typer.Option("--clear", help="Delete compiled code first; it will be made again.")] = False, as_json: options.Json = False) -> None:
+def doctor(
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Delete compiled code first; it will be made again.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
     """Look at the environment, versions and caches, and run a self-test of about five seconds.
 
     The exit code is 1 if something is wrong; each thing that is comes with its remedy.
@@ -53,15 +58,25 @@ def doctor(clear: Annotated[bool, typer.Option("--clear", help="Delete compiled 
     begin = time.perf_counter()
     with alive("self-test"):
         checks += _self_test()
-    checks.append(Check("self-test", all(check.well for check in checks), f"{time.perf_counter() - begin:.1f} s"))
+    checks.append(
+        Check("self-test", all(check.well for check in checks), f"{time.perf_counter() - begin:.1f} s")
+    )
     if as_json:
         print_json([asdict(check) for check in checks])
     else:
-        table = plain_table(("", {"no_wrap": True}), ("", {"no_wrap": True, "style": "cyan"}), ("", {"overflow": "fold"}))
+        table = plain_table(
+            ("", {"no_wrap": True}), ("", {"no_wrap": True, "style": "cyan"}), ("", {"overflow": "fold"})
+        )
         table.show_header = False
         for check in checks:
-            found = Text(check.found) + (Text(f"\n{check.remedy}", style="yellow") if check.remedy and not check.well else Text(""))
-            table.add_row(Text("✓" if check.well else "✗", style="green" if check.well else "bold red"), check.name, found)
+            found = Text(check.found) + (
+                Text(f"\n{check.remedy}", style="yellow") if check.remedy and not check.well else Text("")
+            )
+            table.add_row(
+                Text("✓" if check.well else "✗", style="green" if check.well else "bold red"),
+                check.name,
+                found,
+            )
         console.print(table)
     wrong = [check.name for check in checks if not check.well and check.name != "self-test"]
     if wrong:
@@ -72,7 +87,12 @@ def _environment() -> Iterator[Check]:
     import holonome
 
     yield Check("holonome", True, f"{holonome.__version__}, {Path(holonome.__file__).parent}")
-    yield Check("python", sys.version_info >= (3, 11), f"{platform.python_version()}, {platform.platform()}", "holonome needs Python 3.11 or newer")
+    yield Check(
+        "python",
+        sys.version_info >= (3, 11),
+        f"{platform.python_version()}, {platform.platform()}",
+        "holonome needs Python 3.11 or newer",
+    )
     yield Check("processor", True, f"{_processor()}, {os.cpu_count()} cores")
     versions = {name: importlib.metadata.version(name) for name in _NEEDED}
     yield Check("packages", True, ", ".join(f"{name} {version}" for name, version in versions.items()))
@@ -84,9 +104,19 @@ def _environment() -> Iterator[Check]:
         yield Check(name, True, found)
     yield Check("ffmpeg", True, shutil.which("ffmpeg") or "not found; only needed for .mp4 films")
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-    yield Check("numba's compiler", not off, "switched off" if off else "on", "unset NUMBA_DISABLE_JIT: without its compiler nothing runs at speed")
+    yield Check(
+        "numba's compiler",
+        not off,
+        "switched off" if off else "on",
+        "unset NUMBA_DISABLE_JIT: without its compiler nothing runs at speed",
+    )
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    yield Check("output", encoding == "utf8", f"encoding {sys.stdout.encoding}", "set PYTHONUTF8=1, or symbols will be shown as question marks")
+    yield Check(
+        "output",
+        encoding == "utf8",
+        f"encoding {sys.stdout.encoding}",
+        "set PYTHONUTF8=1, or symbols will be shown as question marks",
+    )
 
 
 def _processor() -> str:
@@ -95,18 +125,35 @@ def _processor() -> str:
     name = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
-        name = next((line.partition(":")[2].strip() for line in cpuinfo.read_text(errors="replace").splitlines() if line.startswith("model name")), name)
+        name = next(
+            (
+                line.partition(":")[2].strip()
+                for line in cpuinfo.read_text(errors="replace").splitlines()
+                if line.startswith("model name")
+            ),
+            name,
+        )
     return f"{name} ({llvm.get_host_cpu_name()})" if name else llvm.get_host_cpu_name()
 
 
 def _caches() -> dict[str, tuple[list[Path], tuple[str, ...]]]:
     """Folders of compiled code and the files there that are ours."""
-    import holonome.api
-    from holonome.compilation import cache_folder
+    import holonome
+    from holonome.machine.compilation import cache_folder
 
-    engine = {Path(value.stats.cache_path) for name, module in list(sys.modules.items()) if name.startswith(holonome.__name__) for value in vars(module).values()
-              if hasattr(value, "py_func") and getattr(value.stats, "cache_path", None)}
-    return {"models": ([cache_folder()], ("models/*/*.o", "compiled/*")), "engine": (sorted(engine), ("*.nbi", "*.nbc"))}
+    for name in holonome.__all__:
+        getattr(holonome, name)
+    engine = {
+        Path(value.stats.cache_path)
+        for name, module in list(sys.modules.items())
+        if name.startswith(holonome.__name__)
+        for value in vars(module).values()
+        if hasattr(value, "py_func") and getattr(value.stats, "cache_path", None)
+    }
+    return {
+        "models": ([cache_folder()], ("models/*/*.o", "compiled/*")),
+        "engine": (sorted(engine), ("*.nbi", "*.nbc")),
+    }
 
 
 def _files(folders: list[Path], patterns: tuple[str, ...]) -> list[Path]:
@@ -127,9 +174,17 @@ def _caches_in_order() -> Iterator[Check]:
     for name, (folders, patterns) in _caches().items():
         sizes = [file.stat().st_size for file in _files(folders, patterns)]
         well = bool(folders) and all(_writable(folder) for folder in folders)
-        where = str(folders[0] if len(folders) == 1 else Path(os.path.commonpath(folders))) if folders else "nowhere"
-        yield Check(f"cache of {name}", well, f"{where}, {len(sizes)} files, {_size(sum(sizes))}" + ("" if well else "; not writable"),
-                    f"set {variables[name]} to a folder that can be written; else each process compiles anew")
+        where = (
+            str(folders[0] if len(folders) == 1 else Path(os.path.commonpath(folders)))
+            if folders
+            else "nowhere"
+        )
+        yield Check(
+            f"cache of {name}",
+            well,
+            f"{where}, {len(sizes)} files, {_size(sum(sizes))}" + ("" if well else "; not writable"),
+            f"set {variables[name]} to a folder that can be written; else each process compiles anew",
+        )
 
 
 def _writable(folder: Path) -> bool:
@@ -148,27 +203,39 @@ def _size(total: int) -> str:
 
 
 def _self_test() -> Iterator[Check]:
-    tests: dict[str, Callable[[], tuple[bool, str]]] = {"exact pendulum": _pendulum, "Andrews, explicit": lambda: _andrews("dop853"), "Andrews, BDF": lambda: _andrews("bdf"),
-                                                        "compiling a model": _fresh_model, "a picture": _picture}
+    tests: dict[str, Callable[[], tuple[bool, str]]] = {
+        "exact pendulum": _pendulum,
+        "Andrews, explicit": lambda: _andrews("dop853"),
+        "Andrews, BDF": lambda: _andrews("bdf"),
+        "compiling a model": _fresh_model,
+        "a picture": _picture,
+    }
     for name, test in tests.items():
         try:
             well, found = test()
         except Exception as error:
             well, found = False, f"{type(error).__name__}: {error}"
-        yield Check(name, bool(well), found, "holonome doctor --clear, then again; if that does not help, install it anew")
+        yield Check(
+            name,
+            bool(well),
+            found,
+            "holonome doctor --clear, then again; if that does not help, install it anew",
+        )
 
 
 def _pendulum() -> tuple[bool, str]:
     """A pendulum against Jacobi's elliptic functions."""
     from holonome import mechanisms
     from holonome.cli.simulation import relative
-    from holonome.solve import solve
+    from holonome.solving.solve import solve
 
     pendulum = mechanisms.get("pendulum")
     assert pendulum.exact is not None
     found = solve(pendulum.system, (0.0, 10.0), pendulum.q0, pendulum.v0, rtol=1e-10, atol=1e-12)
     error = relative(found.q, pendulum.exact(found.t)[0])
-    return found.success and error < 1e-7 and found.drift[0] < 1e-14, f"error {error:.1e}, {found.drift_in_words}"
+    return found.success and error < 1e-7 and found.drift[
+        0
+    ] < 1e-14, f"error {error:.1e}, {found.drift_in_words}"
 
 
 def _andrews(method: str) -> tuple[bool, str]:
@@ -176,7 +243,7 @@ def _andrews(method: str) -> tuple[bool, str]:
     from holonome import mechanisms
     from holonome.cli.simulation import relative
     from holonome.mechanisms.andrews import PUBLISHED
-    from holonome.solve import solve
+    from holonome.solving.solve import solve
 
     andrews, rtol = mechanisms.get("andrews"), 1e-10 if method == "dop853" else 1e-9
     problem = andrews.system, andrews.t_span, andrews.q0, andrews.v0
@@ -187,15 +254,19 @@ def _andrews(method: str) -> tuple[bool, str]:
         solve(*problem, method=method, rtol=rtol, atol=1e-3 * rtol)
         times.append(time.perf_counter() - begin)
     error = relative(found.q[:, -1], PUBLISHED.q)
-    return found.success and error < 1e-5, f"error {error:.1e} at rtol {rtol:g}, {min(times) * 1e3:.2g} ms, {min(times) / found.nfev * 1e9:.0f} ns for each evaluation"
+    return (
+        found.success and error < 1e-5,
+        f"error {error:.1e} at rtol {rtol:g}, {min(times) * 1e3:.2g} ms, {min(times) / found.nfev * 1e9:.0f} "
+        "ns for each evaluation",
+    )
 
 
 def _fresh_model() -> tuple[bool, str]:
     """A model that no cache knows, from functions to the first result."""
     import numpy as np
 
-    from holonome.solve import solve
-    from holonome.system import System
+    from holonome.problem.system import System
+    from holonome.solving.solve import solve
 
     length = 1.0 + time.time() % 1.0
     begin = time.perf_counter()
@@ -203,12 +274,14 @@ def _fresh_model() -> tuple[bool, str]:
     found = solve(rod, (0.0, 1.0), [length, 0.0])
     took = time.perf_counter() - begin
     paths = set(rod.paths.values())
-    return found.success and paths <= {"constant", "traced"} and abs(np.hypot(*found.q[:, -1]) - length) < 1e-13, f"{took * 1e3:.0f} ms from its functions to the first result"
+    return found.success and paths <= {"constant", "traced"} and abs(
+        np.hypot(*found.q[:, -1]) - length
+    ) < 1e-13, f"{took * 1e3:.0f} ms from its functions to the first result"
 
 
 def _picture() -> tuple[bool, str]:
     from holonome import mechanisms, plot
-    from holonome.solve import solve
+    from holonome.solving.solve import solve
 
     pendulum = mechanisms.get("pendulum")
     axes = plot.plot_positions(solve(pendulum.system, (0.0, 1.0), pendulum.q0))

@@ -19,16 +19,46 @@ def list_mechanisms(as_json: options.Json = False) -> None:
 
     made = {name: make() for name, make in mechanisms.available().items()}
     if as_json:
-        print_json([{"name": name, "title": mechanism.title, "source": mechanism.source, "coordinates": mechanism.system.n, "constraints": mechanism.system.m,
-                     "t_span": list(mechanism.t_span), "parameters": list(mechanism.system.parameters)} for name, mechanism in made.items()])
+        print_json(
+            [
+                {
+                    "name": name,
+                    "title": mechanism.title,
+                    "source": mechanism.source,
+                    "coordinates": mechanism.system.n,
+                    "constraints": mechanism.system.m,
+                    "t_span": list(mechanism.t_span),
+                    "parameters": list(mechanism.system.parameters),
+                }
+                for name, mechanism in made.items()
+            ]
+        )
         return
     wide = out().width >= _WIDE
-    columns = [("n", {"justify": "right"}), ("m", {"justify": "right"}), ("time", {"no_wrap": True}), ("solution", {"no_wrap": True})]
-    table = plain_table(("name", {"no_wrap": True, "style": "bold"}), ("what it is, source", {"ratio": 1}), *(columns if wide else columns[:2]))
+    columns = [
+        ("n", {"justify": "right"}),
+        ("m", {"justify": "right"}),
+        ("time", {"no_wrap": True}),
+        ("solution", {"no_wrap": True}),
+    ]
+    table = plain_table(
+        ("name", {"no_wrap": True, "style": "bold"}),
+        ("what it is, source", {"ratio": 1}),
+        *(columns if wide else columns[:2]),
+    )
     for name, mechanism in made.items():
-        known = "exact" if mechanism.exact else f"{mechanism.reference.digits} digits" if mechanism.reference else "–"
+        known = (
+            "exact"
+            if mechanism.exact
+            else f"{mechanism.reference.digits} digits"
+            if mechanism.reference
+            else "–"
+        )
         about = Text(short(mechanism.title)) + Text(f"\n{mechanism.source}", style="dim")
-        sizes, rest = (str(mechanism.system.n), str(mechanism.system.m)), ("{:g} … {:g}".format(*mechanism.t_span), known)
+        sizes, rest = (
+            (str(mechanism.system.n), str(mechanism.system.m)),
+            ("{:g} … {:g}".format(*mechanism.t_span), known),
+        )
         table.add_row(name, about, *sizes, *(rest if wide else ()))
     out().print(table)
     out().print("\nn coordinates, m constraints.  Run one: [bold]holonome run pendulum --out pendulum.png[/]")
@@ -40,14 +70,25 @@ def list_methods(as_json: options.Json = False) -> None:
     from rich.text import Text
 
     from holonome.cli.printing import out, plain_table, print_json
-    from holonome.method import methods
+    from holonome.solving.methods import methods
 
     if as_json:
-        print_json([{"name": name, "summary": entry.summary, "reference": entry.reference} for name, entry in methods().items()])
+        print_json(
+            [
+                {"name": name, "summary": entry.summary, "reference": entry.reference}
+                for name, entry in methods().items()
+            ]
+        )
         return
-    table = plain_table(("name", {"no_wrap": True, "style": "bold"}), ("what it is, references", {"ratio": 1}))
+    table = plain_table(
+        ("name", {"no_wrap": True, "style": "bold"}), ("what it is, references", {"ratio": 1})
+    )
     table.add_row("auto", "starts explicit, by the tolerance, and moves to bdf where stiffness is met")
     for name, entry in methods().items():
         table.add_row(name, Text(entry.summary) + Text(f"\n{entry.reference}", style="dim"))
-    table.add_row("local-iteration", Text("pieces with solvers of their own, joined by constraints: hn.solve_coupled in Python") + Text("\nWang, Hou & Modnak, 2011", style="dim"))
+    table.add_row(
+        "local-iteration",
+        Text("pieces with solvers of their own, joined by constraints: hn.solve_coupled in Python")
+        + Text("\nWang, Hou & Modnak, 2011", style="dim"),
+    )
     out().print(table)

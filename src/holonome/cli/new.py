@@ -57,7 +57,9 @@ t_span = (0.0, 10.0)
 
 
 @app.command(cls=Command)
-def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file to write, e.g. my_model.py.")]) -> None:
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file to write, e.g. my_model.py.")],
+) -> None:
     """Write a small model of your own to begin with."""
     from holonome.cli.printing import create_folders, out, print_summary, told
 
@@ -67,4 +69,8 @@ def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python fi
         raise ValueError(f"FILE: {str(file)!r} is there already")
     created = create_folders([file])
     file.write_text(_TEMPLATE.format(name=file.name, stem=file.stem), encoding="utf-8")
-    print_summary(out(), "", [("written", told(file, created)), ("next", f"holonome run {file} --out {file.with_suffix('.png')}")])
+    print_summary(
+        out(),
+        "",
+        [("written", told(file, created)), ("next", f"holonome run {file} --out {file.with_suffix('.png')}")],
+    )

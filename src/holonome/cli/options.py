@@ -19,16 +19,36 @@ with v0 where it does not start at rest. Instead of these, start = {"q0": ..., "
 
 Begin with: holonome new my_model.py"""
 
-Subject = Annotated[str, typer.Argument(metavar="MODEL", help="A mechanism's name (see: holonome mechanisms), a Python file of yours, or a saved result (.npz).",
-                                        autocompletion=completion.subjects)]
-Method = Annotated[str, typer.Option(help="Name of a method, see: holonome methods", autocompletion=completion.methods)]
+Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A mechanism's name (see: holonome mechanisms), a Python file of yours, or a saved result "
+        "(.npz).",
+        autocompletion=completion.subjects,
+    ),
+]
+Method = Annotated[
+    str, typer.Option(help="Name of a method, see: holonome methods", autocompletion=completion.methods)
+]
 Rtol = Annotated[float, typer.Option(help="Relative tolerance.")]
 Atol = Annotated[float, typer.Option(help="Absolute tolerance.")]
 Until = Annotated[float | None, typer.Option(metavar="T", help="Final time.")]
-Changes = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")]
-Arguments = Annotated[list[str] | None, typer.Option("--with", metavar="NAME=VALUE", help="Build the mechanism with this argument, e.g. --with links=20; may be repeated.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")
+]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="NAME=VALUE",
+        help="Build the mechanism with this argument, e.g. --with links=20; may be repeated.",
+    ),
+]
 Name = Annotated[str | None, typer.Option(metavar="NAME", help="Which system, if the file defines several.")]
 Out = Annotated[list[Path] | None, typer.Option(metavar="PATH")]
-Repair = Annotated[bool, typer.Option("--repair", help="Start from the nearest consistent values if the given ones are not.")]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Start from the nearest consistent values if the given ones are not.")
+]
 Dark = Annotated[bool, typer.Option("--dark", help="Pictures on dark paper.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -66,7 +66,13 @@ def short(title: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.0f} µs"
+    return (
+        f"{seconds:.2g} s"
+        if seconds >= 1
+        else f"{seconds * 1e3:.3g} ms"
+        if seconds >= 1e-4
+        else f"{seconds * 1e6:.0f} µs"
+    )
 
 
 def create_folders(files: list[Path]) -> set[Path]:
@@ -90,23 +96,29 @@ def require_folder(option: str, folder: Path | None) -> None:
 def compile_engine() -> None:
     """Compile the engine, visibly, if that is still to come."""
     from holonome import mechanisms
-    from holonome.solve import solve
-    from holonome.warmup import ensure_compiled
+    from holonome.solving.first_use import ensure_compiled
+    from holonome.solving.solve import solve
 
     pendulum = mechanisms.get("pendulum")
-    ensure_compiled(lambda: solve(pendulum.system, (0.0, 0.1), pendulum.q0, pendulum.v0).drift, lambda: alive(_COMPILING))
+    ensure_compiled(
+        lambda: solve(pendulum.system, (0.0, 0.1), pendulum.q0, pendulum.v0).drift, lambda: alive(_COMPILING)
+    )
 
 
 @contextmanager
 def alive(text: str, patience: float = 1.0) -> Iterator[None]:
-    """Show that something goes on, once it takes longer than one's patience: a spinner with the seconds gone by, or dots without a terminal."""
+    """Show that something goes on, once it takes longer than one's patience: a spinner with the seconds gone
+    by, or dots without a terminal.
+    """
     console, done = Console(stderr=True), threading.Event()
 
     def show() -> None:
         if done.wait(patience):
             return
         if console.is_terminal:
-            with Progress(SpinnerColumn(), TextColumn(text), TimeElapsedColumn(), console=console, transient=True) as progress:
+            with Progress(
+                SpinnerColumn(), TextColumn(text), TimeElapsedColumn(), console=console, transient=True
+            ) as progress:
                 progress.add_task("", total=None)
                 done.wait()
             return
@@ -125,16 +137,29 @@ def alive(text: str, patience: float = 1.0) -> Iterator[None]:
 
 
 @contextmanager
-def working(name: str, patience: float = 1.0, part: tuple[int, int, float] = (0, 1, 0.0)) -> Iterator[Callable[..., None]]:
-    """A function that is told the fraction done and what comes next. The bar appears after a second, on a terminal alone; it swings until a fraction is known.
+def working(
+    name: str, patience: float = 1.0, part: tuple[int, int, float] = (0, 1, 0.0)
+) -> Iterator[Callable[..., None]]:
+    """A function that is told the fraction done and what comes next. The bar appears after a second, on a
+    terminal alone; it swings until a fraction is known.
 
-    Of a work in parts, `part` is the number of this one, how many there are and when the first began; a second bar tells how far all have come, and about how much is left.
+    Of a work in parts, `part` is the number of this one, how many there are and when the first began; a
+    second bar tells how far all have come, and about how much is left.
     """
     console, done = Console(stderr=True), threading.Event()
-    columns = (TextColumn("{task.fields[name]}"), BarColumn(), TextColumn("{task.fields[percent]} {task.description}"), TimeElapsedColumn())
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, get_time=time.perf_counter)
+    columns = (
+        TextColumn("{task.fields[name]}"),
+        BarColumn(),
+        TextColumn("{task.fields[percent]} {task.description}"),
+        TimeElapsedColumn(),
+    )
+    progress = Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, get_time=time.perf_counter
+    )
     task, (number, parts, since) = progress.add_task("", total=None, name=name, percent=""), part
-    every = progress.add_task("", total=parts, completed=number, name=f"{number + 1} of {parts}", percent="", visible=parts > 1)
+    every = progress.add_task(
+        "", total=parts, completed=number, name=f"{number + 1} of {parts}", percent="", visible=parts > 1
+    )
     progress.tasks[1].start_time = since or None
 
     def start() -> None:
@@ -143,9 +168,23 @@ def working(name: str, patience: float = 1.0, part: tuple[int, int, float] = (0,
 
     def show(fraction: float, what: str = "") -> None:
         _stop_if_wanted()
-        progress.update(task, total=1.0, completed=fraction, description=what, percent=f"{100 * fraction:3.0f} %")
-        left = (time.perf_counter() - since) * (parts - number - fraction) / (number + fraction) if number else 0.0
-        progress.update(every, completed=number + fraction, description=f"about {left / 60:.0f} min left" if left > 90 else f"about {left:.0f} s left" if left else "")
+        progress.update(
+            task, total=1.0, completed=fraction, description=what, percent=f"{100 * fraction:3.0f} %"
+        )
+        left = (
+            (time.perf_counter() - since) * (parts - number - fraction) / (number + fraction)
+            if number
+            else 0.0
+        )
+        progress.update(
+            every,
+            completed=number + fraction,
+            description=f"about {left / 60:.0f} min left"
+            if left > 90
+            else f"about {left:.0f} s left"
+            if left
+            else "",
+        )
 
     thread = threading.Thread(target=start, daemon=True)
     thread.start()
@@ -159,7 +198,9 @@ def working(name: str, patience: float = 1.0, part: tuple[int, int, float] = (0,
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Ctrl-C ends the whole command, where a run alone would return what it has; one that a run takes for itself is raised again when progress is told, or at the end."""
+    """Ctrl-C ends the whole command, where a run alone would return what it has; one that a run takes for
+    itself is raised again when progress is told, or at the end.
+    """
     _stop.clear()
 
     def stop(number: int, frame: Any) -> None:

@@ -19,12 +19,31 @@ if TYPE_CHECKING:
 
 
 @app.command(cls=Command)
-def reproduce(ctx: typer.Context,
-              paper: Annotated[str | None, typer.Argument(help="Name of a paper, or all; without it the papers are listed.", autocompletion=completion.papers)] = None,
-              names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Tables and figures, e.g. table-5.2 figure-5.3; all of them without it.",
-                                                                autocompletion=completion.experiments)] = None,
-              out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a report (index.html), numbers (.csv) and pictures (.png) there.")] = None,
-              as_json: options.Json = False) -> None:
+def reproduce(
+    ctx: typer.Context,
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            help="Name of a paper, or all; without it the papers are listed.",
+            autocompletion=completion.papers,
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Tables and figures, e.g. table-5.2 figure-5.3; all of them without it.",
+            autocompletion=completion.experiments,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write a report (index.html), numbers (.csv) and pictures (.png) there."
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
     """Compute tables and figures of the papers anew, beside what was published.
 
     Whether they agree does not change the exit code; it is 1 only if something could not be computed.
@@ -44,20 +63,32 @@ def reproduce(ctx: typer.Context,
     for number, (of, name, compute) in enumerate(chosen):
         begin = time.perf_counter()
         try:
-            with printing.stopping(), printing.working(f"{of} {name}", part=(number, len(chosen), since)) as progress:
+            with (
+                printing.stopping(),
+                printing.working(f"{of} {name}", part=(number, len(chosen), since)) as progress,
+            ):
                 result = compute(progress=progress)
             files = [] if out is None else result.save(out)
         except Exception as error:
             if ctx.find_root().params.get("traceback"):
                 raise
             failed.append(f"{f'{of} {name}' if paper == 'all' else name} ({type(error).__name__}: {error})")
-            reported.append(report.Failure(of, name, f"{type(error).__name__}: {error}", time.perf_counter() - begin))
+            reported.append(
+                report.Failure(of, name, f"{type(error).__name__}: {error}", time.perf_counter() - begin)
+            )
             continue
         reported.append(result)
         results.append({**result.to_dict(), "files": [str(file) for file in files]})
         if not as_json:
             console.print(result)
-            printing.print_summary(console, "", [("time", printing.duration(result.seconds)), *(("written", printing.told(file, created)) for file in files)])
+            printing.print_summary(
+                console,
+                "",
+                [
+                    ("time", printing.duration(result.seconds)),
+                    *(("written", printing.told(file, created)) for file in files),
+                ],
+            )
             console.print()
     if as_json:
         printing.print_json(results)
@@ -66,12 +97,18 @@ def reproduce(ctx: typer.Context,
         for result in results:
             for verdict, times in result["verdicts"].items():
                 total[verdict] = total.get(verdict, 0) + times
-        printing.print_summary(console, "Rows and statements together", [(verdict, str(times)) for verdict, times in total.items()])
+        printing.print_summary(
+            console,
+            "Rows and statements together",
+            [(verdict, str(times)) for verdict, times in total.items()],
+        )
     if out is not None:
         with printing.working("writing the report"):
             page = report.write(reported, out)
         if not as_json:
-            printing.print_summary(console, "", [("report", printing.told(page, created)), ("open", page.resolve().as_uri())])
+            printing.print_summary(
+                console, "", [("report", printing.told(page, created)), ("open", page.resolve().as_uri())]
+            )
     if failed:
         fail(f"could not be computed: {'; '.join(failed)}", FAILED)
 
@@ -97,9 +134,15 @@ def _experiments(name: str, names: list[str]) -> list[tuple[str, str, Callable[.
     if name == "all":
         if names:
             raise ValueError(f"{names[0]!r} of all papers; name the paper")
-        return [(paper.name, title, compute) for paper in papers.available().values() for title, compute in paper.experiments.items()]
+        return [
+            (paper.name, title, compute)
+            for paper in papers.available().values()
+            for title, compute in paper.experiments.items()
+        ]
     known = papers.get(name).experiments
     for wanted in names:
         if wanted not in known:
-            raise ValueError(f"{wanted!r} is not a table or figure of {name}; {papers.nearest(wanted, known)}")
+            raise ValueError(
+                f"{wanted!r} is not a table or figure of {name}; {papers.nearest(wanted, known)}"
+            )
     return [(name, wanted, known[wanted]) for wanted in names or known]

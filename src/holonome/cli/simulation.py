@@ -15,9 +15,9 @@ from holonome.cli.printing import duration, working
 from holonome.cli.subject import Subject
 from holonome.integrators.bdf import BDF
 from holonome.mechanisms.mechanism import Mechanism
-from holonome.method import Method, resolve
-from holonome.result import Solution, count
-from holonome.solve import solve
+from holonome.results.solution import Solution, count
+from holonome.solving.methods import Method, resolve
+from holonome.solving.solve import solve
 
 PICTURES = (".png", ".svg", ".pdf")
 DATA = (".csv", ".npz", ".nc")
@@ -27,7 +27,9 @@ _FEW = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A finished run: the mechanism, its solution, and how long the first and a second computation took; NaN for a result that was saved."""
+    """A finished run: the mechanism, its solution, and how long the first and a second computation took; NaN
+    for a result that was saved.
+    """
 
     mechanism: Mechanism
     solution: Solution
@@ -42,7 +44,15 @@ def simulate(subject: Subject, **options: Any) -> Done:
     def once() -> tuple[float, Solution]:
         with working("simulating") as progress:
             begin = time.perf_counter()
-            solution = solve(mechanism.system, mechanism.t_span, mechanism.q0, mechanism.v0, progress=progress, **subject.further, **options)
+            solution = solve(
+                mechanism.system,
+                mechanism.t_span,
+                mechanism.q0,
+                mechanism.v0,
+                progress=progress,
+                **subject.further,
+                **options,
+            )
             return time.perf_counter() - begin, solution
 
     first, solution = once()
@@ -56,7 +66,9 @@ def with_order(method: str, max_order: int | None) -> str | Method:
         return method
     chosen = resolve(method)[1]
     if method == "auto" or not isinstance(chosen.integrator, BDF):
-        raise ValueError(f"--max-order: {method} has no order to choose; use a method with BDF, such as bdf or ggl")
+        raise ValueError(
+            f"--max-order: {method} has no order to choose; use a method with BDF, such as bdf or ggl"
+        )
     return replace(chosen, integrator=replace(chosen.integrator, max_order=max_order))
 
 
@@ -75,13 +87,17 @@ def targets(paths: list[Path], name: str, endings: tuple[str, ...] = PICTURES + 
         elif path.suffix in endings:
             files.append(path)
         else:
-            raise ValueError(f"--out: {str(path)!r} ends in {path.suffix!r}; use {', '.join(endings)} or a folder")
+            raise ValueError(
+                f"--out: {str(path)!r} ends in {path.suffix!r}; use {', '.join(endings)} or a folder"
+            )
     return files
 
 
 def relative(found: np.ndarray, expected: np.ndarray | None) -> float:
     """Largest error relative to the largest value."""
-    return math.nan if expected is None else float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+    return (
+        math.nan if expected is None else float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+    )
 
 
 def error(done: Done) -> tuple[float, str] | None:
@@ -90,26 +106,48 @@ def error(done: Done) -> tuple[float, str] | None:
     if mechanism.exact is not None and solution.t.size:
         return relative(solution.q, mechanism.exact(solution.t)[0]), "the exact solution"
     reference = mechanism.reference
-    if reference is not None and reference.q is not None and solution.t.size and solution.t[-1] == reference.t:
-        return relative(solution.q[:, -1], reference.q), f"the reference at t = {reference.t:g} ({reference.digits} digits)"
+    if (
+        reference is not None
+        and reference.q is not None
+        and solution.t.size
+        and solution.t[-1] == reference.t
+    ):
+        return relative(
+            solution.q[:, -1], reference.q
+        ), f"the reference at t = {reference.t:g} ({reference.digits} digits)"
     return None
 
 
 def energy(solution: Solution) -> tuple[float, float] | None:
     """Initial energy and its largest change."""
     values = solution.energy
-    return None if values is None or not values.size else (float(values[0]), float(np.max(np.abs(values - values[0]))))
+    return (
+        None
+        if values is None or not values.size
+        else (float(values[0]), float(np.max(np.abs(values - values[0]))))
+    )
 
 
 def rows(done: Done) -> list[tuple[str, str]]:
     """What there is to say about a run, as (heading, text)."""
     solution, system = done.solution, done.solution.system
-    told = [("system", system.sizes_in_words),
-            ("time", f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {count(solution.t.size, 'point')}" if solution.t.size else "no points"),
-            ("method", f"{solution.method}, rtol {solution.rtol:g}"),
-            ("steps", f"{solution.steps}, {solution.rejections} rejected, {count(solution.nfev, 'evaluation')}")]
+    told = [
+        ("system", system.sizes_in_words),
+        (
+            "time",
+            f"{solution.t[0]:.6g} … {solution.t[-1]:.6g}, {count(solution.t.size, 'point')}"
+            if solution.t.size
+            else "no points",
+        ),
+        ("method", f"{solution.method}, rtol {solution.rtol:g}"),
+        ("steps", f"{solution.steps}, {solution.rejections} rejected, {count(solution.nfev, 'evaluation')}"),
+    ]
     if not math.isnan(done.seconds):
-        also = f" (second run; first {duration(done.first)}, with loading)" if done.first > 2 * done.seconds else ""
+        also = (
+            f" (second run; first {duration(done.first)}, with loading)"
+            if done.first > 2 * done.seconds
+            else ""
+        )
         told.append(("speed", f"{duration(done.seconds)} of computing{also}"))
     if system.m:
         told.append(("constraints", f"hold to {solution.drift_in_words}"))
@@ -129,16 +167,37 @@ def as_dict(done: Done, files: list[Path]) -> dict[str, Any]:
     known, found = energy(solution), error(done)
     final = {}
     if solution.t.size:
-        named = {"q": (system.names, solution.q), "v": (system.names, solution.v), "lam": (system.constraint_names, solution.lam), "s": (list(system.states), solution.s),
-                 "w": (list(system.unknowns), solution.w)}
-        final = {"t": float(solution.t[-1])} | {key: dict(zip(names, values[:, -1].tolist(), strict=True)) for key, (names, values) in named.items() if names or key in "qv"}
+        named = {
+            "q": (system.names, solution.q),
+            "v": (system.names, solution.v),
+            "lam": (system.constraint_names, solution.lam),
+            "s": (list(system.states), solution.s),
+            "w": (list(system.unknowns), solution.w),
+        }
+        final = {"t": float(solution.t[-1])} | {
+            key: dict(zip(names, values[:, -1].tolist(), strict=True))
+            for key, (names, values) in named.items()
+            if names or key in "qv"
+        }
     return {
-        "mechanism": done.mechanism.name, "coordinates": system.n, "constraints": system.m,
+        "mechanism": done.mechanism.name,
+        "coordinates": system.n,
+        "constraints": system.m,
         "parameters": {name: np.asarray(value).tolist() for name, value in system.parameters.items()},
-        "success": solution.success, "status": solution.status, "message": solution.message,
-        "method": solution.method, "rtol": solution.rtol, "points": int(solution.t.size),
-        "steps": solution.steps, "rejections": solution.rejections, "nfev": solution.nfev, "seconds": done.seconds, "first_seconds": done.first,
+        "success": solution.success,
+        "status": solution.status,
+        "message": solution.message,
+        "method": solution.method,
+        "rtol": solution.rtol,
+        "points": int(solution.t.size),
+        "steps": solution.steps,
+        "rejections": solution.rejections,
+        "nfev": solution.nfev,
+        "seconds": done.seconds,
+        "first_seconds": done.first,
         "drift": dict(zip(("g", "gv"), solution.drift, strict=True)),
         "energy": None if known is None else dict(zip(("initial", "change"), known, strict=True)),
         "error": None if found is None else dict(zip(("relative", "against"), found, strict=True)),
-        "final": final, "files": [str(file) for file in files]}
+        "final": final,
+        "files": [str(file) for file in files],
+    }

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from holonome import mechanisms
-from holonome.drawing import Drawing
+from holonome.dynamics.start import Start
 from holonome.errors import HolonomeError
-from holonome.higher_index import HigherIndex
-from holonome.initial import Start
 from holonome.mechanisms.mechanism import Mechanism
-from holonome.result import Solution
-from holonome.system import System
+from holonome.problem.drawing import Drawing
+from holonome.problem.general import HigherIndex
+from holonome.problem.system import System
+from holonome.results.solution import Solution
 
 _START = ("q0", "v0", "t_span", "s0", "w0")
 
@@ -37,7 +37,13 @@ class Subject:
     saved: Solution | None = None
 
 
-def find(text: str, arguments: list[str] | None = None, changes: list[str] | None = None, name: str | None = None, until: float | None = None) -> Subject:
+def find(
+    text: str,
+    arguments: list[str] | None = None,
+    changes: list[str] | None = None,
+    name: str | None = None,
+    until: float | None = None,
+) -> Subject:
     """What the command line names.
 
     Parameters
@@ -57,11 +63,16 @@ def find(text: str, arguments: list[str] | None = None, changes: list[str] | Non
         raise ValueError("--name: chooses among the systems of a Python file")
     if path.suffix == ".npz":
         if built or changed or until is not None:
-            raise ValueError(f"{'--with' if built else '--set' if changed else '--until'}: {text!r} is a saved result; run its model again to change something")
+            raise ValueError(
+                f"{'--with' if built else '--set' if changed else '--until'}: {text!r} is a saved result; "
+                "run its model again to change something"
+            )
         return _saved(path)
     if path.suffix == ".py":
         if built:
-            raise ValueError("--with: is for built-in mechanisms; in a file of yours change parameters with --set")
+            raise ValueError(
+                "--with: is for built-in mechanisms; in a file of yours change parameters with --set"
+            )
         subject = _in_file(path, name, until)
     else:
         subject = Subject(_built_in(text, built, changed))
@@ -72,8 +83,13 @@ def find(text: str, arguments: list[str] | None = None, changes: list[str] | Non
         unknown = [key for key in changed if key not in mechanism.system.parameters]
         if unknown:
             known = dict.fromkeys([*accepted, *mechanism.system.parameters])
-            raise ValueError(f"--set: {unknown[0]!r} is not a parameter of {mechanism.name}; it has {', '.join(known) or 'none'}")
-        mechanism = replace(mechanism, system=mechanism.system.with_parameters(**changed), reference=None, exact=None)
+            raise ValueError(
+                f"--set: {unknown[0]!r} is not a parameter of {mechanism.name}; it has "
+                f"{', '.join(known) or 'none'}"
+            )
+        mechanism = replace(
+            mechanism, system=mechanism.system.with_parameters(**changed), reference=None, exact=None
+        )
     if until is not None:
         mechanism = replace(mechanism, t_span=(mechanism.t_span[0], until))
     return replace(subject, mechanism=mechanism)
@@ -84,14 +100,22 @@ def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> 
     available = mechanisms.available()
     if name not in available:
         near = difflib.get_close_matches(name, available, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(available)}; a file of yours ends in .py, a saved result in .npz"
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"there are {', '.join(available)}; a file of yours ends in .py, a saved result in .npz"
+        )
         raise ValueError(f"{name!r} is not a mechanism; {hint}")
     accepted = list(inspect.signature(available[name]).parameters)
     for argument in arguments:
         if argument not in accepted:
-            raise ValueError(f"--with: {argument!r} is not an argument of {name}; it takes {', '.join(accepted)}")
+            raise ValueError(
+                f"--with: {argument!r} is not an argument of {name}; it takes {', '.join(accepted)}"
+            )
     try:
-        return available[name](**arguments, **{key: value for key, value in changes.items() if key in accepted})
+        return available[name](
+            **arguments, **{key: value for key, value in changes.items() if key in accepted}
+        )
     except TypeError as error:
         raise ValueError(f"{name}: {error}") from error
 
@@ -99,23 +123,37 @@ def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> 
 def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
     """The system and the start that a file defines."""
     values = _executed(path)
-    found: dict[str, Any] = {key: value for key, value in values.items() if isinstance(value, (Mechanism, System, HigherIndex)) and not key.startswith("_")}
+    found: dict[str, Any] = {
+        key: value
+        for key, value in values.items()
+        if isinstance(value, (Mechanism, System, HigherIndex)) and not key.startswith("_")
+    }
     inside = [value.system for value in found.values() if isinstance(value, Mechanism)]
     found = {key: value for key, value in found.items() if not any(value is system for system in inside)}
     distinct = {id(value): key for key, value in reversed(found.items())}
     if name is not None and name not in found:
-        raise ValueError(f"--name: {path.name} defines no system {name!r}; " + (f"there is {', '.join(found)}" if found else "it defines none at all"))
+        raise ValueError(
+            f"--name: {path.name} defines no system {name!r}; "
+            + (f"there is {', '.join(found)}" if found else "it defines none at all")
+        )
     if not found:
-        raise ValueError(f"{path.name}: defines neither an hn.System nor a Mechanism; see: holonome run --help")
+        raise ValueError(
+            f"{path.name}: defines neither an hn.System nor a Mechanism; see: holonome run --help"
+        )
     if name is None and len(distinct) > 1:
         raise ValueError(f"{path.name}: defines several systems, {', '.join(found)}; choose one with --name")
     chosen = found[name or next(iter(found))]
     if isinstance(chosen, HigherIndex):
-        raise ValueError(f"{path.name}: {name or next(iter(found))} is a {type(chosen).__name__}; run it in Python with hn.solve")
+        raise ValueError(
+            f"{path.name}: {name or next(iter(found))} is a {type(chosen).__name__}; run it in Python with "
+            "hn.solve"
+        )
     if isinstance(chosen, Mechanism):
         return Subject(chosen)
     start = _start(path, values)
-    t_span = start.get("t_span") if start.get("t_span") is not None else None if until is None else (0.0, until)
+    t_span = (
+        start.get("t_span") if start.get("t_span") is not None else None if until is None else (0.0, until)
+    )
     if t_span is None:
         raise ValueError(f"{path.name}: has no t_span; add t_span = (0, 10), or give --until")
     if np.shape(t_span) != (2,):
@@ -123,7 +161,16 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
     drawings = [value for value in values.values() if isinstance(value, Drawing)]
     label = chosen.name if chosen.name not in ("system", "ode") else path.stem
     drawing = chosen.drawing or (drawings[0] if len(drawings) == 1 else None)
-    mechanism = Mechanism(label, label.replace("_", " "), chosen, (float(t_span[0]), float(t_span[1])), start["q0"], start.get("v0"), source=str(path), drawing=drawing)  # type: ignore[arg-type]
+    mechanism = Mechanism(
+        label,
+        label.replace("_", " "),
+        chosen,
+        (float(t_span[0]), float(t_span[1])),
+        start["q0"],
+        start.get("v0"),
+        source=str(path),
+        drawing=drawing,
+    )  # type: ignore[arg-type]
     return Subject(mechanism, {key: start[key] for key in ("s0", "w0") if start.get(key) is not None})
 
 
@@ -132,7 +179,10 @@ def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(start, Start):
         start = {"q0": start.q, "v0": start.v}
     if start is not None and not isinstance(start, Mapping):
-        raise ValueError(f"{path.name}: start is a {type(start).__name__}; give a dict with q0, and v0 and t_span if need be")
+        raise ValueError(
+            f"{path.name}: start is a {type(start).__name__}; give a dict with q0, and v0 and t_span if need "
+            "be"
+        )
     given = {key: values[key] for key in (*_START, "x0") if key in values} | dict(start or {})
     if "x0" in given:
         given["q0"] = given.pop("x0")
@@ -140,7 +190,10 @@ def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"{path.name}: start has the key {unknown[0]!r}; it may have {', '.join(_START)}")
     if "q0" not in given:
-        raise ValueError(f"{path.name}: defines a system but no start; add q0 = [...] (and v0, t_span), or start = {{'q0': [...], ...}}")
+        raise ValueError(
+            f"{path.name}: defines a system but no start; add q0 = [...] (and v0, t_span), or start = "
+            f"{{'q0': [...], ...}}"
+        )
     return given
 
 
@@ -162,7 +215,9 @@ def _executed(path: Path) -> dict[str, Any]:
     except HolonomeError as error:
         raise ValueError(f"{path.name}, line {_line(error, path)}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{path.name}, line {_line(error, path)}: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"{path.name}, line {_line(error, path)}: {type(error).__name__}: {error}"
+        ) from error
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(str(path.resolve().parent))
@@ -170,7 +225,11 @@ def _executed(path: Path) -> dict[str, Any]:
 
 
 def _line(error: BaseException, path: Path) -> int | str:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == path.name]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).name == path.name
+    ]
     return lines[-1] if lines and lines[-1] is not None else "?"
 
 
@@ -182,8 +241,15 @@ def _saved(path: Path) -> Subject:
     if not solution.t.size:
         raise ValueError(f"{str(path)!r}: contains no points")
     system = solution.system
-    mechanism = Mechanism(path.stem, f"{system.name.replace('_', ' ')}, saved in {path.name}", system, (float(solution.t[0]), float(solution.t[-1])),
-                          solution.q[:, 0], solution.v[:, 0], drawing=system.drawing)
+    mechanism = Mechanism(
+        path.stem,
+        f"{system.name.replace('_', ' ')}, saved in {path.name}",
+        system,
+        (float(solution.t[0]), float(solution.t[-1])),
+        solution.q[:, 0],
+        solution.v[:, 0],
+        drawing=system.drawing,
+    )
     return Subject(mechanism, saved=solution)
 
 
@@ -196,5 +262,7 @@ def _assignments(option: str, texts: list[str] | None) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             equals = ""
         if not equals or not name.strip():
-            raise ValueError(f"{option}: {text!r} is not of the form NAME=VALUE with a number or a list of numbers")
+            raise ValueError(
+                f"{option}: {text!r} is not of the form NAME=VALUE with a number or a list of numbers"
+            )
     return values

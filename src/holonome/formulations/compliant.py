@@ -1,24 +1,27 @@
 """Elastic elements as constraints that give way: the form for smooth motion, whatever the stiffness.
 
-The forces σ = K c of springs and d = D c′ of dampers are unknowns beside the multipliers, and springs are stabilised on both levels as Gear, Gupta & Leimkuhler stabilise
-constraints, with a second multiplier ν that vanishes as μ does:
+The forces σ = K c of springs and d = D c′ of dampers are unknowns beside the multipliers, and springs are
+stabilised on both levels as Gear, Gupta & Leimkuhler stabilise constraints, with a second multiplier ν that
+vanishes as μ does:
 
     q′ − v + Gᵀ μ + c_qᵀ ν = 0                        M v′ + Cᵀ λ + c_qᵀ (σ + d) − f_rest = 0
     w(t, q, v) = 0                                    g(t, q) = 0
     K (c′ − s′) − σ′ + cj² m B ν = 0                  K (c − s − η B ν/cj) − σ = 0
     D (c′ − cj s(d)) − d = 0
 
-with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for the constraints (g, c) = 0, so the steps tend to those of
-the rigid limit; for soft elements ν is nearly zero and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along the
-motion.  With σ = K c(q) inside f it would take it from the predicted q, which is off by some e: soft modes get a spurious stiffness K e, their increments vanish, and the
-iteration stops or converges falsely.
+with B = Σ c_q² and A = Σ c_q²/M over the coordinates, m = B/A.  For K → ∞ these are the equations of GGL for
+the constraints (g, c) = 0, so the steps tend to those of the rigid limit; for soft elements ν is nearly zero
+and they are the ordinary ones.  Newton's matrix takes the stiffness ∂(c_qᵀ σ)/∂q from σ as extrapolated along
+the motion.  With σ = K c(q) inside f it would take it from the predicted q, which is off by some e: soft
+modes get a spurious stiffness K e, their increments vanish, and the iteration stops or converges falsely.
 
-Elements that repeat each other or a constraint would for K → ∞ leave σ and ν to chance.  So there is a spring in series with each element,
+Elements that repeat each other or a constraint would for K → ∞ leave σ and ν to chance.  So there is a spring
+in series with each element,
 
     s(σ) = τ asinh(η A σ / (τ cj²))
 
-which is 1/η times as stiff as inertia is within a step and never yields more than a few τ, a thousandth of the tolerance of c, under whatever load.  It and the term η B ν/cj
-vanish with the step.
+which is 1/η times as stiff as inertia is within a step and never yields more than a few τ, a thousandth of
+the tolerance of c, under whatever load.  It and the term η B ν/cj vanish with the step.
 """
 
 from __future__ import annotations
@@ -29,9 +32,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from holonome.equations.model import Model
 from holonome.formulations.ggl import GGL
 from holonome.formulations.implicit import Residual, at, tested, unknowns
-from holonome.model import Model
 
 SOFTNESS = 1e-6
 """η: compliance of a spring in series, relative to that of inertia within a step."""
@@ -41,22 +44,24 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class Compliant:
-    """Forces of elastic elements as unknowns.  For a system without elements this is GGL with the same error test.
+    """Forces of elastic elements as unknowns.  For a system without elements this is GGL with the same error
+    test.
 
     Parameters
     ----------
     error_test
-        Which components the error test sees: "q", "qv" or "all".  Only with "q" can steps grow over fast oscillations.
+        Which components the error test sees: "q", "qv" or "all".  Only with "q" can steps grow over fast
+        oscillations.
     newton_test
         Which components the convergence test of Newton's method sees.
     slack
-        τ: how much a spring in series may yield, in units of the tolerance.  0 leaves these springs out; very stiff elements must then be independent of each other
-        and of the constraints.
+        τ: how much a spring in series may yield, in units of the tolerance.  0 leaves these springs out; very
+        stiff elements must then be independent of each other and of the constraints.
 
     References
     ----------
-    J. Yen, L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems, SIAM J. Sci. Comput.
-    19 (1998): the problem.
+    J. Yen, L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory
+    constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998): the problem.
 
     Examples
     --------
@@ -75,7 +80,9 @@ class Compliant:
 
     def __post_init__(self) -> None:
         if not 0 <= self.slack < 1:
-            raise ValueError(f"Compliant: slack {self.slack!r}; give a number from 0 to 1, in units of the tolerance")
+            raise ValueError(
+                f"Compliant: slack {self.slack!r}; give a number from 0 to 1, in units of the tolerance"
+            )
 
     def residual(self, model: Model) -> Residual:
         elastic = model.elastic
@@ -86,28 +93,54 @@ class Compliant:
         Y, dY, y, dy = unknowns(model, mu=mg, sigma=rows, nu=rows, d=len(damped))
         cj, tolerance = ca.SX.sym("cj"), ca.SX.sym("tolerance", n)
         sigma, nu, d = y["sigma"], y["nu"], y["d"]
-        c, rate, K, D = at(model, elastic.c, y), at(model, elastic.rate(model), y), elastic.K, elastic.D[damped, damped]
+        c, rate, K, D = (
+            at(model, elastic.c, y),
+            at(model, elastic.rate(model), y),
+            elastic.K,
+            elastic.D[damped, damped],
+        )
         c_q, M = ca.jacobian(c, y["q"]), at(model, model.M, y)
         mass = ca.diag(M)
         A, B = c_q**2 @ (mass / (mass**2 + _TINY**2)), ca.sum2(c_q**2)
         effective_mass = (B + _TINY) / (A + _TINY)
         s = self._series(A / cj**2, ca.sqrt(c_q**2 @ tolerance**2))
-        F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"] + c_q.T @ nu,
-                       M @ dy["v"] + at(model, model.C, y).T @ y["lam"] + c_q.T @ (sigma + _spread(d, damped, rows)) - at(model, elastic.rest, y),
-                       at(model, model.w, y),
-                       at(model, model.g, y),
-                       K @ (rate - ca.jtimes(s(sigma), sigma, dy["sigma"])) - dy["sigma"] + cj**2 * effective_mass * (B + _TINY) * nu,
-                       K @ (c - s(sigma) - SOFTNESS * B * nu / cj) - sigma,
-                       (D @ (rate - cj * s(_spread(d, damped, rows)))[damped] - d) if damped else ca.SX(0, 1))
+        F = ca.vertcat(
+            dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"] + c_q.T @ nu,
+            M @ dy["v"]
+            + at(model, model.C, y).T @ y["lam"]
+            + c_q.T @ (sigma + _spread(d, damped, rows))
+            - at(model, elastic.rest, y),
+            at(model, model.w, y),
+            at(model, model.g, y),
+            K @ (rate - ca.jtimes(s(sigma), sigma, dy["sigma"]))
+            - dy["sigma"]
+            + cj**2 * effective_mass * (B + _TINY) * nu,
+            K @ (c - s(sigma) - SOFTNESS * B * nu / cj) - sigma,
+            (D @ (rate - cj * s(_spread(d, damped, rows)))[damped] - d) if damped else ca.SX(0, 1),
+        )
         size = Y.numel()
         initial = ca.vertcat(ca.SX(mg, 1), K @ c, ca.SX(rows, 1), D @ rate[damped] if damped else ca.SX(0, 1))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, size)), tested(self.error_test, model, size), tested(self.newton_test, model, size), model.rows + mg,
-                        np.concatenate([np.full(2 * n, -1.0), np.zeros(size - 2 * n)]), np.concatenate([np.zeros(2 * n), np.ones(size - 2 * n)]), cj, tolerance, initial)
+        return Residual(
+            Y,
+            dY,
+            F,
+            (range(2 * n), range(2 * n, size)),
+            tested(self.error_test, model, size),
+            tested(self.newton_test, model, size),
+            model.rows + mg,
+            np.concatenate([np.full(2 * n, -1.0), np.zeros(size - 2 * n)]),
+            np.concatenate([np.zeros(2 * n), np.ones(size - 2 * n)]),
+            cj,
+            tolerance,
+            initial,
+        )
 
     def _series(self, inertia: ca.SX, tolerance: ca.SX) -> Callable[[ca.SX], ca.SX]:
         """The law s(σ) of the springs in series, from the compliance A/cj² of inertia and the tolerance of c."""
         tau = self.slack * tolerance + _TINY**2
-        return lambda force: tau * ca.asinh(SOFTNESS * inertia * force / tau) if self.slack else ca.SX(force.numel(), 1)
+        return lambda force: (
+            tau * ca.asinh(SOFTNESS * inertia * force / tau) if self.slack else ca.SX(force.numel(), 1)
+        )
 
 
 def _spread(d: ca.SX, damped: list[int], rows: int) -> ca.SX:

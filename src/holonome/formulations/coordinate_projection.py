@@ -3,19 +3,22 @@
     1.  The discretised equations of index 1, (1.5), are solved by Newton's method, from values that were projected in the past:  ŷ_n.          (2.4)
     2.  ‖y_n − ŷ_n‖ = min  subject to  φ(y_n) = 0.  These values are used to go on.                                                             (2.5)
 
-φ collects g(t, q), w(t, q, v) and further invariants; H = φ′.  The minimum is found by Gauss–Newton (section 4.2),
+φ collects g(t, q), w(t, q, v) and further invariants; H = φ′.  The minimum is found by Gauss–Newton (section
+4.2),
 
     y ← y − H⁺ φ(y) + (I − H⁺H)(ŷ − y)
 
-whose second term is of second order in the distance to the manifold.  The *relaxed* projection leaves it out and keeps an old factorization of H as long as that
-converges well; then y_n is not exactly the nearest point.
+whose second term is of second order in the distance to the manifold.  The *relaxed* projection leaves it out
+and keeps an old factorization of H as long as that converges well; then y_n is not exactly the nearest point.
 
-Error test (section 4.1): only the part of the error that lies in the manifold survives the projection, so the error vector is projected as well.  History: with δ = y_n − ŷ_n every
-backward difference that contains y_n gets δ; in the differences φ_i of DASSL that is one addition to the correction of the step.
+Error test (section 4.1): only the part of the error that lies in the manifold survives the projection, so the
+error vector is projected as well.  History: with δ = y_n − ŷ_n every backward difference that contains y_n
+gets δ; in the differences φ_i of DASSL that is one addition to the correction of the step.
 
 References
 ----------
-E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993) 1467-1482.
+E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic
+constraints, SIAM J. Numer. Anal. 30 (1993) 1467-1482.
 """
 
 from __future__ import annotations
@@ -27,19 +30,22 @@ from typing import Any, NamedTuple
 import casadi as ca
 from numba import njit
 
-from holonome.engine.calls import call, shift
-from holonome.engine.context import OK, SINGULAR
+from holonome.dynamics.kernels import kernels
+from holonome.dynamics.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
+from holonome.dynamics.sparse_saddle import sparse_projection
+from holonome.equations.model import Model
 from holonome.formulations.implicit import Residual
 from holonome.formulations.index1 import Index1
-from holonome.formulations.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
-from holonome.formulations.sparse_saddle import sparse_projection
-from holonome.formulations.underlying_ode import UnderlyingODE, kernels
-from holonome.model import Model
-from holonome.system import System
+from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.machine.calls import call, shift
+from holonome.machine.context import OK, SINGULAR
+from holonome.problem.system import System
 
 METRICS = ("mass", "euclidean")
 _ITERATIONS, _ROUNDING, _SLOW = 8, 1e-8, 0.02
-"""After a correction smaller than the second number, relative to the state, the next would be at rounding level; a rate above the third asks for a new factorization."""
+"""After a correction smaller than the second number, relative to the state, the next would be at rounding
+level; a rate above the third asks for a new factorization.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,12 @@ class CoordinateProjection:
     formulation
         What is discretised: :class:`Index1` or :class:`UnderlyingODE`.
     metric
-        In which sense the projected point is the nearest: "mass", kinetic energy as the measure of distance, or "euclidean", as in the paper.
+        In which sense the projected point is the nearest: "mass", kinetic energy as the measure of distance,
+        or "euclidean", as in the paper.
     relaxed
-        Keep the factorization of the projection over several steps, as long as it converges well (section 4.2).  It saves factorizations and costs iterations; as factorizations
-        are emitted sparse code here, that does not pay even for chains of many links.
+        Keep the factorization of the projection over several steps, as long as it converges well (section
+        4.2).  It saves factorizations and costs iterations; as factorizations are emitted sparse code here,
+        that does not pay even for chains of many links.
 
     References
     ----------
@@ -75,7 +83,10 @@ class CoordinateProjection:
 
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, (Index1, UnderlyingODE)):
-            raise TypeError(f"CoordinateProjection: {self.formulation!r} is not of index 1; use Index1() or UnderlyingODE()")
+            raise TypeError(
+                f"CoordinateProjection: {self.formulation!r} is not of index 1; use Index1() or "
+                "UnderlyingODE()"
+            )
         if self.metric not in METRICS:
             raise ValueError(f"metric: {self.metric!r} is not known; choose 'mass' or 'euclidean'")
 
@@ -105,28 +116,37 @@ class ProjectionKernels:
         margin = ca.fmin(smallest_pivot(ca.diag(W), factors) - PIVOT_MARGIN, manifold.margin())
 
         def kernel(name: str, z: ca.SX, out: ca.SX, margin: ca.SX | None) -> int:
-            return system.kernel(f"projection {metric}: {name}", lambda model: (model.y, z, ca.densify(out), margin)).address
+            return system.kernel(
+                f"projection {metric}: {name}", lambda model: (model.y, z, ca.densify(out), margin)
+            ).address
 
-        self.projection, self.factors, self.repeated, self.size = kernel("projection", e, ca.vertcat(manifold.tangential(e), manifold.correction()), margin), 0, 0, 0
+        self.projection, self.factors, self.repeated, self.size = (
+            kernel("projection", e, ca.vertcat(manifold.tangential(e), manifold.correction()), margin),
+            0,
+            0,
+            0,
+        )
         if relaxed:
             old = ca.SX.sym("old", manifold.kept.numel())
             again = manifold.with_kept(old)
             self.size, self.factors = old.numel(), kernel("factors", ca.SX(0, 1), manifold.kept, margin)
-            self.repeated = kernel("repeated", ca.vertcat(old, e), ca.vertcat(again.tangential(e), again.correction()), None)
+            self.repeated = kernel(
+                "repeated", ca.vertcat(old, e), ca.vertcat(again.tangential(e), again.correction()), None
+            )
 
 
 def projection_kernels(system: System, metric: str, relaxed: bool) -> ProjectionKernels:
     """Made once for a system."""
     key = ("projection", metric, relaxed)
-    if key not in system.shared:
-        system.shared[key] = ProjectionKernels(system, metric, relaxed)
-    return system.shared[key]
+    return system.compiled.once(key, lambda: ProjectionKernels(system, metric, relaxed))
 
 
 class Projector(NamedTuple):
-    """What a projection works with: kernels, and memory for (factorization, e), for their result, and for that of the dense twin.
+    """What a projection works with: kernels, and memory for (factorization, e), for their result, and for
+    that of the dense twin.
 
-    ``factors`` is zero unless relaxed; ``kept`` tells whether a factorization is there, and the rate at which it converged.
+    ``factors`` is zero unless relaxed; ``kept`` tells whether a factorization is there, and the rate at which
+    it converged.
     """
 
     n: int
@@ -143,7 +163,9 @@ class Projector(NamedTuple):
 
 @njit(cache=True)
 def _correction(J, t, y, context, fresh):
-    """((I − H⁺H) e, −H⁺φ) at a point, for the e behind the factorization; with a new factorization or the old one."""
+    """((I − H⁺H) e, −H⁺φ) at a point, for the e behind the factorization; with a new factorization or the old
+    one.
+    """
     n, e = J.n, shift(J.z, J.size)
     status = OK
     if J.factors != 0:

@@ -1,4 +1,5 @@
-"""Gear, Gupta & Leimkuhler's stabilised index 2, (1.3) of Yen & Petzold 1996: both levels at once, with a second multiplier μ that vanishes.
+"""Gear, Gupta & Leimkuhler's stabilised index 2, (1.3) of Yen & Petzold 1996: both levels at once, with a
+second multiplier μ that vanishes.
 
 q′ − v + Gᵀ μ = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0,     g(t, q) = 0
 """
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from holonome.equations.model import Model
 from holonome.formulations.implicit import ImplicitKernels, Residual, at, tested, unknowns
-from holonome.model import Model
-from holonome.system import System
+from holonome.problem.system import System
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,20 @@ class GGL:
     Parameters
     ----------
     error_test
-        Which components the error test sees: "q", "qv" or "all"; with ``predict_multipliers`` also "x" or "xw", the independent coordinates (and their velocities).
+        Which components the error test sees: "q", "qv" or "all"; with ``predict_multipliers`` also "x" or
+        "xw", the independent coordinates (and their velocities).
     newton_test
         Which components the convergence test sees; "all" includes the multipliers.
     predict_multipliers
-        Start λ and μ of each step from the residuals r₁ = v − q′ and r₂ = f − M v′ of the predicted motion, by the pseudo-inverse (GY)⁻ᵀYᵀ of Gᵀ, instead of
-        extrapolating them.  With ``newton_test="qv"`` this is GGL* of Yen & Petzold, section 5.2; Y is the split of :mod:`holonome.formulations.coordinate_split`.
+        Start λ and μ of each step from the residuals r₁ = v − q′ and r₂ = f − M v′ of the predicted motion,
+        by the pseudo-inverse (GY)⁻ᵀYᵀ of Gᵀ, instead of extrapolating them.  With ``newton_test="qv"`` this
+        is GGL* of Yen & Petzold, section 5.2; Y is the split of
+        :mod:`holonome.formulations.coordinate_split`.
 
     References
     ----------
-    C. W. Gear, B. Leimkuhler, G. K. Gupta, Automatic integration of Euler–Lagrange equations with constraints, J. Comput. Appl. Math. 12 (1985).
+    C. W. Gear, B. Leimkuhler, G. K. Gupta, Automatic integration of Euler–Lagrange equations with
+    constraints, J. Comput. Appl. Math. 12 (1985).
 
     Examples
     --------
@@ -49,20 +54,40 @@ class GGL:
     def residual(self, model: Model) -> Residual:
         n, m, mg = model.n, model.rows, model.position_rows
         if self.independent and not self.predict_multipliers:
-            raise ValueError(f"error_test: {self.error_test!r} needs the split of the coordinates, so predict_multipliers=True")
+            raise ValueError(
+                f"error_test: {self.error_test!r} needs the split of the coordinates, so "
+                "predict_multipliers=True"
+            )
         Y, dY, y, dy = unknowns(model, mu=mg)
-        F = ca.vertcat(dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
-                       at(model, model.w, y), at(model, model.g, y))
+        F = ca.vertcat(
+            dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"],
+            at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            at(model, model.w, y),
+            at(model, model.g, y),
+        )
         error_tested = tested("all" if self.independent else self.error_test, model, Y.numel())
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), error_tested, tested(self.newton_test, model, Y.numel()), m + mg,
-                        np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]), np.concatenate([np.zeros(2 * n), np.ones(m + mg)]))
+        return Residual(
+            Y,
+            dY,
+            F,
+            (range(2 * n), range(2 * n, Y.numel())),
+            error_tested,
+            tested(self.newton_test, model, Y.numel()),
+            m + mg,
+            np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]),
+            np.concatenate([np.zeros(2 * n), np.ones(m + mg)]),
+        )
 
     def kernels(self, system: System) -> ImplicitKernels:
         if not self.predict_multipliers:
             return ImplicitKernels(system, repr(self), self.residual)
-        from holonome.formulations.coordinate_split import PredictionKernels  # which itself builds on this form
+        from holonome.formulations.coordinate_split import (
+            PredictionKernels,  # which itself builds on this form
+        )
 
-        return PredictionKernels(system, repr(self), self.residual, self.error_test if self.independent else "")
+        return PredictionKernels(
+            system, repr(self), self.residual, self.error_test if self.independent else ""
+        )
 
     @property
     def independent(self) -> bool:

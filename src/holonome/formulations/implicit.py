@@ -1,11 +1,15 @@
-"""What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′, and code for both.
+"""What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′,
+and code for both.
 
-Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as straight-line sparse code too: rows are paired with
-unknowns so that q and v can be eliminated first, with pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
-complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense elimination with row pivoting takes over.
+Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as
+straight-line sparse code too: rows are paired with unknowns so that q and v can be eliminated first, with
+pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
+complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense
+elimination with row pivoting takes over.
 
-The elimination of a large system is not emitted, only the nonzeros of its matrix are: compiled loops eliminate (:mod:`holonome.engine.sparse`), each multiplier after the
-coordinates that its row contains, and choose other pivots where these fail.
+The elimination of a large system is not emitted, only the nonzeros of its matrix are: compiled loops
+eliminate (:mod:`holonome.algebra.sparse`), each multiplier after the coordinates that its row contains, and
+choose other pivots where these fail.
 
 Kernels, with y = (Y, Y′):
 
@@ -15,30 +19,33 @@ Kernels, with y = (Y, Y′):
     nonzeros      z = (cj, e, tolerances of q), out = the nonzeros of the matrix, column by column; of large systems
     matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
 
-e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted from the diagonal, so that this row says that its
-multiplier does not change.
+e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted
+from the diagonal, so that this row says that its multiplier does not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
-from holonome.engine import sparse
-from holonome.engine.calls import NativeKernel, call
-from holonome.engine.context import OK
-from holonome.model import Model
-from holonome.system import System
+from holonome.algebra import sparse
+from holonome.equations.model import Model
+from holonome.machine.calls import NativeKernel, call
+from holonome.machine.compiled import made_once
+from holonome.machine.context import OK
+from holonome.problem.system import System
 
 FRESH, CHANGED = 0, 1
-"""A formulation's own memory begins with: whether a new matrix is due; whether the formulation asks for one."""
+"""A formulation's own memory begins with: whether a new matrix is due; whether the formulation asks for one.
+"""
 
 EMITTED_UP_TO = 60
-"""Unknowns.  Of larger systems the elimination is not emitted: that takes a second in Python at this size and grows with its square, while the loops are nearly as fast."""
+"""Unknowns.  Of larger systems the elimination is not emitted: that takes a second in Python at this size and
+grows with its square, while the loops are nearly as fast.
+"""
 
 PIVOT_MARGIN = 1e-8
 """Smallest pivot, relative to the terms it was summed from, that the elimination without pivoting accepts."""
@@ -55,13 +62,15 @@ class Residual:
     F
         Residual; row i is paired with unknown i for elimination.
     groups
-        The unknowns in groups, by number, that are eliminated one after the other, so that each pivot is safe.
+        The unknowns in groups, by number, that are eliminated one after the other, so that each pivot is
+        safe.
     error_tested, newton_tested
         Which unknowns the error test and the convergence test of Newton's method see.
     multipliers
         How many unknowns behind q and v are multipliers, whose rows are constraints.
     row_powers, column_powers
-        Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded as h → 0.
+        Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded
+        as h → 0.
     cj, tolerance
         Symbols under which F may ask for the leading coefficient and for the tolerances of the positions.
     accelerations
@@ -114,7 +123,9 @@ def tested(which: str, model: Model, size: int) -> np.ndarray:
 
 
 class _Elimination:
-    """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen for little fill."""
+    """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen
+    for little fill.
+    """
 
     def __init__(self, J: ca.SX, groups: Sequence[range]) -> None:
         size = J.size1()
@@ -181,7 +192,13 @@ def _order(rows: list[set[int]], groups: Sequence[range]) -> list[int]:
     for group in groups:
         left = set(group)
         while left:
-            k = min(left, key=lambda i: ((len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2, i))
+            k = min(
+                left,
+                key=lambda i: (
+                    (len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2,
+                    i,
+                ),
+            )
             left.remove(k)
             order.append(k)
             for i in columns[k] - {k}:
@@ -201,12 +218,13 @@ class ImplicitKernels:
     def __init__(self, system: System, name: str, residual: Callable[[Model], Residual]) -> None:
         self.system, self.name, self.residual = system, name, residual(system.model)
         self.size = self.residual.size
+        self._lengths: dict[str, int] = {}
 
-    @cached_property
+    @made_once
     def _spare(self) -> ca.SX:
         return ca.SX.sym("e", self.residual.multipliers)
 
-    @cached_property
+    @made_once
     def _matrix(self) -> ca.SX:
         r, first = self.residual, 2 * self.system.dim
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
@@ -229,14 +247,14 @@ class ImplicitKernels:
         """Whether the elimination is done by compiled loops instead of emitted code."""
         return self.size > EMITTED_UP_TO
 
-    @cached_property
+    @made_once
     def _plan(self) -> sparse.Plan:
         stages, pattern = np.zeros(self.size, int), self._matrix.sparsity()
         for number, group in enumerate(self.residual.groups):
             stages[group] = number
         return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
 
-    @cached_property
+    @made_once
     def _elimination(self) -> _Elimination | None:
         if self.sparse:
             return None
@@ -257,16 +275,23 @@ class ImplicitKernels:
 
     @property
     def instructions(self) -> tuple[int, int]:
-        """Length of the code for an iteration and for a factorization; of a dense one, by its multiplications."""
-        made = self.system.kernels
+        """Length of the code for an iteration and for a factorization; of a dense one, by its
+        multiplications.
+        """
+        length = self._lengths
         if self.sparse:
-            return made[f"{self.name}: residual"].instructions + 4 * self._plan.fill, made[f"{self.name}: nonzeros"].instructions + 2 * self._plan.multiplications
+            return (
+                length["residual"] + 4 * self._plan.fill,
+                length["nonzeros"] + 2 * self._plan.multiplications,
+            )
         if self._elimination is None:
             return 2 * self.size**2, self.size**3
-        return made[f"{self.name}: residual"].instructions + made[f"{self.name}: solution"].instructions, made[f"{self.name}: factors"].instructions
+        return length["residual"] + length["solution"], length["factors"]
 
     def _address(self, what: str, build) -> int:
-        return self.system.kernel(f"{self.name}: {what}", build).address
+        kernel = self.system.kernel(f"{self.name}: {what}", build)
+        self._lengths[what] = kernel.instructions
+        return kernel.address
 
     prediction = 0
     """Kernel that predicts the multipliers, of formulations that do not extrapolate them."""
@@ -276,47 +301,71 @@ class ImplicitKernels:
 
     @property
     def block(self) -> np.ndarray:
-        """Memory that kernels get as z: cj and the tolerances of q.  Kernels with a ``prediction`` have their own, which may hold the weights of the error test and e."""
+        """Memory that kernels get as z: cj and the tolerances of q.  Kernels with a ``prediction`` have their
+        own, which may hold the weights of the error test and e.
+        """
         return np.zeros(1 + self.system.dim)
 
     error_mask_at = spare_at = -1
 
-    @cached_property
+    @made_once
     def F(self) -> int:
         r = self.residual
-        return self._address("residual", lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(r.cj, r.tolerance), ca.densify(r.F), None))
+        return self._address(
+            "residual",
+            lambda model: (ca.vertcat(r.Y, r.dY), ca.vertcat(r.cj, r.tolerance), ca.densify(r.F), None),
+        )
 
-    @cached_property
+    @made_once
     def initial(self) -> int:
         r, initial = self.residual, self.residual.initial
-        return 0 if initial is None else self._address("initial", lambda model: (r.Y, ca.SX(0, 1), ca.densify(initial), None))
+        return (
+            0
+            if initial is None
+            else self._address("initial", lambda model: (r.Y, ca.SX(0, 1), ca.densify(initial), None))
+        )
 
-    @cached_property
+    @made_once
     def factors(self) -> int:
         r, e = self.residual, self._elimination
         if self.sparse:
             return factor_sparse.address
-        return 0 if e is None else self._address("factors", lambda model: (ca.vertcat(r.Y, r.dY), self._z, ca.densify(ca.vertcat(*e.values)), e.margin))
+        return (
+            0
+            if e is None
+            else self._address(
+                "factors",
+                lambda model: (ca.vertcat(r.Y, r.dY), self._z, ca.densify(ca.vertcat(*e.values)), e.margin),
+            )
+        )
 
-    @cached_property
+    @made_once
     def solution(self) -> int:
         e = self._elimination
         if e is None:
             return solve_sparse.address if self.sparse else 0
         right, factors = ca.SX.sym("F", self.size), ca.SX.sym("factors", len(e.values))
-        return self._address("solution", lambda model: (right, factors, ca.densify(e.solve(right, factors)), None))
+        return self._address(
+            "solution", lambda model: (right, factors, ca.densify(e.solve(right, factors)), None)
+        )
 
-    @cached_property
+    @made_once
     def nonzeros(self) -> int:
         r = self.residual
-        return self._address("nonzeros", lambda model: (ca.vertcat(r.Y, r.dY), self._z, self._matrix.nz[:], None))
+        return self._address(
+            "nonzeros", lambda model: (ca.vertcat(r.Y, r.dY), self._z, self._matrix.nz[:], None)
+        )
 
-    @cached_property
+    @made_once
     def matrix(self) -> int:
         r = self.residual
         if self.sparse:
             return 0
-        scaled = ca.diag(r.cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(r.cj ** ca.DM(r.column_powers)) if r.row_powers.size else self._matrix
+        scaled = (
+            ca.diag(r.cj ** ca.DM(r.row_powers)) @ self._matrix @ ca.diag(r.cj ** ca.DM(r.column_powers))
+            if r.row_powers.size
+            else self._matrix
+        )
         flat = ca.reshape(scaled.T, self.size**2, 1)
         return self._address("matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._z, flat, None))
 

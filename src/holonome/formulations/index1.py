@@ -1,4 +1,5 @@
-"""Index 1, (1.5) of Eich 1993: accelerations and multipliers as unknowns; and Baumgarte's stabilisation of it.
+"""Index 1, (1.5) of Eich 1993: accelerations and multipliers as unknowns; and Baumgarte's stabilisation of
+it.
 
     q′ − v = 0,     v′ − a = 0,     M a + Cᵀ λ − f = 0,     C a + γ + 2α w + β² g = 0
 
@@ -13,8 +14,8 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.equations.model import Model
 from holonome.formulations.implicit import Residual, at, tested, unknowns
-from holonome.model import Model
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,16 @@ class Index1:
     Parameters
     ----------
     alpha, beta
-        Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.  None takes five steps as time constant, or, where the steps
-        are chosen by the tolerances, a two-hundredth of the run.
+        Baumgarte's parameters; equal ones damp a violation critically, with time constant 1/α.  None takes
+        five steps as time constant, or, where the steps are chosen by the tolerances, a two-hundredth of the
+        run.
     error_test
         Which components the error test sees: "q", "qv" or "all".
 
     References
     ----------
-    E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
+    E. Eich, Convergence results for a coordinate projection method applied to mechanical systems with
+    algebraic constraints, SIAM J. Numer. Anal. 30 (1993).
 
     Examples
     --------
@@ -58,12 +61,32 @@ class Index1:
         n, m, mg = model.n, model.rows, model.position_rows
         Y, dY, y, dy = unknowns(model, a=n)
         C = at(model, model.C, y)
-        level = at(model, model.gamma, y) + 2 * self.alpha * at(model, model.w, y) + self.beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
-        F = ca.vertcat(dy["q"] - y["v"], dy["v"] - y["a"], C @ y["a"] + level, at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y))
+        level = (
+            at(model, model.gamma, y)
+            + 2 * self.alpha * at(model, model.w, y)
+            + self.beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
+        )
+        F = ca.vertcat(
+            dy["q"] - y["v"],
+            dy["v"] - y["a"],
+            C @ y["a"] + level,
+            at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y),
+        )
         size = Y.numel()
         groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
         row_powers = np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)])
-        return Residual(Y, dY, F, groups, tested(self.error_test, model, size), tested("qv", model, size), m, row_powers, np.zeros(size), accelerations=True)
+        return Residual(
+            Y,
+            dY,
+            F,
+            groups,
+            tested(self.error_test, model, size),
+            tested("qv", model, size),
+            m,
+            row_powers,
+            np.zeros(size),
+            accelerations=True,
+        )
 
 
 def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:
@@ -71,7 +94,8 @@ def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test:
 
     References
     ----------
-    J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods Appl. Mech. Eng. 1 (1972).
+    J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Comput. Methods
+    Appl. Mech. Eng. 1 (1972).
 
     Examples
     --------

@@ -11,8 +11,8 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.equations.model import Model
 from holonome.formulations.implicit import Residual, at, tested, unknowns
-from holonome.model import Model
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,19 @@ class Index2:
     def residual(self, model: Model) -> Residual:
         n, m = model.n, model.rows
         Y, dY, y, dy = unknowns(model)
-        F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y), at(model, model.w, y))
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, model, Y.numel()), tested("qv", model, Y.numel()), m,
-                        np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]), np.concatenate([np.zeros(2 * n), np.ones(m)]))
+        F = ca.vertcat(
+            dy["q"] - y["v"],
+            at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            at(model, model.w, y),
+        )
+        return Residual(
+            Y,
+            dY,
+            F,
+            (range(2 * n), range(2 * n, Y.numel())),
+            tested(self.error_test, model, Y.numel()),
+            tested("qv", model, Y.numel()),
+            m,
+            np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]),
+            np.concatenate([np.zeros(2 * n), np.ones(m)]),
+        )

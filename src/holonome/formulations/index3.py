@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from holonome.equations.model import Model
 from holonome.formulations.implicit import Residual, at, tested, unknowns
-from holonome.model import Model
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,28 @@ class Index3:
         n, m = model.n, model.rows
         Y, dY, y, dy = unknowns(model)
         C = at(model, model.C, y)
-        F = ca.vertcat(dy["q"] - y["v"], at(model, model.M, y) @ dy["v"] + C.T @ y["lam"] - at(model, model.f, y), at(model, model.g, y), at(model, model.h, y))
-        powers = np.concatenate([np.full(n, -1.0), np.full(n, -2.0), np.zeros(model.position_rows), np.full(model.h.numel(), -1.0)])
-        return Residual(Y, dY, F, (range(2 * n), range(2 * n, Y.numel())), tested(self.error_test, model, Y.numel()), tested(self.error_test, model, Y.numel()), m, powers,
-                        np.concatenate([np.zeros(n), np.ones(n), np.full(m, 2.0)]))
+        F = ca.vertcat(
+            dy["q"] - y["v"],
+            at(model, model.M, y) @ dy["v"] + C.T @ y["lam"] - at(model, model.f, y),
+            at(model, model.g, y),
+            at(model, model.h, y),
+        )
+        powers = np.concatenate(
+            [
+                np.full(n, -1.0),
+                np.full(n, -2.0),
+                np.zeros(model.position_rows),
+                np.full(model.h.numel(), -1.0),
+            ]
+        )
+        return Residual(
+            Y,
+            dY,
+            F,
+            (range(2 * n), range(2 * n, Y.numel())),
+            tested(self.error_test, model, Y.numel()),
+            tested(self.error_test, model, Y.numel()),
+            m,
+            powers,
+            np.concatenate([np.zeros(n), np.ones(n), np.full(m, 2.0)]),
+        )

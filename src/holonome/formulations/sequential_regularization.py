@@ -10,16 +10,20 @@ index 3     x_s″ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E (α₁ g″ + α
             z₁′ = z₂ − ε⁻¹ B E g,   z₂′ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E G z₂                   (4.14)–(4.16), variant "invariant"
   singular  z₁′ = z₂ − ε⁻¹ B (GB)⁻¹ g,   z₂′ = f − ŷ_s,   ŷ_s = P ŷ_{s−1} + ε⁻¹ P z₂                (4.23)
 
-Mechanical systems are index 3 with B = M⁻¹Gᵀ: (5.3)–(5.4) is "invariant", (5.5)–(5.6) "singular".  Where the constraints contain t, G z₂ and P z₂ become g′ and
-B (GB)⁻¹ g′; velocity constraints, which the paper does not have, join on the velocity level.
+Mechanical systems are index 3 with B = M⁻¹Gᵀ: (5.3)–(5.4) is "invariant", (5.5)–(5.6) "singular".  Where the
+constraints contain t, G z₂ and P z₂ become g′ and B (GB)⁻¹ g′; velocity constraints, which the paper does not
+have, join on the velocity level.
 
-With α₁ ≠ 0 the derivative of g contains x_s′ and so y_s itself.  Solved for y_s, (2.5) reads (ε + α₁ E GB) y_s = ε y_{s−1} + E (α₁ (G f + g_t) + α₂ g), a regular
-system for any ε ≥ 0, equivalent to (2.12); ε = 0 is Baumgarte's method (2.13).
+With α₁ ≠ 0 the derivative of g contains x_s′ and so y_s itself.  Solved for y_s, (2.5) reads (ε + α₁ E GB)
+y_s = ε y_{s−1} + E (α₁ (G f + g_t) + α₂ g), a regular system for any ε ≥ 0, equivalent to (2.12); ε = 0 is
+Baumgarte's method (2.13).
 
-(GB)⁻¹ is applied through the orthogonalised rows of G, each scaled to length one before: P and B(GB)⁻¹g do not depend on the scaling, so that a row may vanish along
-the way as long as its direction has a limit.  In the exact singular point the kernel says SINGULAR and (B y)_s keeps its last value.
+(GB)⁻¹ is applied through the orthogonalised rows of G, each scaled to length one before: P and B(GB)⁻¹g do
+not depend on the scaling, so that a row may vanish along the way as long as its direction has a limit.  In
+the exact singular point the kernel says SINGULAR and (B y)_s keeps its last value.
 
-Backward in time stability asks for −ε, and for signs of α₁, α₂, α₃ that alternate: what is meant are derivatives in the direction of the run.
+Backward in time stability asks for −ε, and for signs of α₁, α₂, α₃ that alternate: what is meant are
+derivatives in the direction of the run.
 
 Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
 
@@ -28,9 +32,10 @@ Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
     multiplier      out = y of the exact solution through this point, in the form in which y_s is carried
     stabilization   out = −F h, the step of (5.2)
     stiffness       out = G B E, row by row
-    regularity      for general problems, what vanishes where GB becomes singular (:mod:`holonome.engine.rank`)
+    regularity      for general problems, what vanishes where GB becomes singular (:mod:`holonome.integrators.rank_watch`)
 
-For BDF, y = (x_s, y_s; x_s′, y_s′) and z = (cj, ε, y_{s−1}): the kernels of :mod:`holonome.formulations.implicit`.  Nothing there is bound to ε, and y_s is an unknown.
+For BDF, y = (x_s, y_s; x_s′, y_s′) and z = (cj, ε, y_{s−1}): the kernels of
+:mod:`holonome.formulations.implicit`.  Nothing there is bound to ε, and y_s is an unknown.
 """
 
 from __future__ import annotations
@@ -44,12 +49,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.engine.calls import run_kernel
-from holonome.engine.context import OK
 from holonome.errors import ModelError
 from holonome.formulations.implicit import ImplicitKernels, Residual
-from holonome.higher_index import Equations, HigherIndex, mechanical
-from holonome.system import System
+from holonome.machine.calls import run_kernel
+from holonome.machine.compiled import made_once
+from holonome.machine.context import OK
+from holonome.problem.general import Equations, HigherIndex, mechanical
+from holonome.problem.system import System
 from holonome.tracing import argument_names, trace, traced
 
 VARIANTS = ("invariant", "baumgarte", "underlying", "singular")
@@ -58,7 +64,9 @@ MOST_ITERATIONS = 10
 """As many as are tried where their number is chosen automatically."""
 
 INDEPENDENT = 1e-13
-"""Distance of a constraint row from the others, relative to its length, below which the position counts as singular."""
+"""Distance of a constraint row from the others, relative to its length, below which the position counts as
+singular.
+"""
 
 LARGEST_ORTHOGONALISATION = 2_000_000
 """Multiplications; emitting more of them takes too long."""
@@ -71,25 +79,32 @@ class SRM:
     Parameters
     ----------
     eps
-        ε > 0; or one value for each iteration.  None takes it from the step size: as small as the integrator allows at a constant step; otherwise what goes with the step that
-        the tolerance asks for at the start, and smaller where the iterations do not settle.  With ``alpha[0] != 0`` any ε ≥ 0 will do, and None is 1e-8.
+        ε > 0; or one value for each iteration.  None takes it from the step size: as small as the integrator
+        allows at a constant step; otherwise what goes with the step that the tolerance asks for at the start,
+        and smaller where the iterations do not settle.  With ``alpha[0] != 0`` any ε ≥ 0 will do, and None is
+        1e-8.
     iterations
-        Number of iterations.  None: as many as are needed until another one changes the positions by less than half the tolerance, up to 10.
+        Number of iterations.  None: as many as are needed until another one changes the positions by less
+        than half the tolerance, up to 10.
     E
-        "identity" (GB is then never formed), "inverse" (GB)⁻¹, "transpose" (GB)ᵀ, or a function of t, q (or x), p.  The variant "singular" has E = (GB)⁻¹.
+        "identity" (GB is then never formed), "inverse" (GB)⁻¹, "transpose" (GB)ᵀ, or a function of t, q (or
+        x), p.  The variant "singular" has E = (GB)⁻¹.
     variant
-        "invariant": (2.4)–(2.5) and (4.14)–(4.16), (5.3)–(5.4).  "singular": (3.2) and (4.23), (5.5)–(5.6), through isolated singular positions.
-        "baumgarte": (4.4)–(4.5).  "underlying": (4.12).
+        "invariant": (2.4)–(2.5) and (4.14)–(4.16), (5.3)–(5.4).  "singular": (3.2) and (4.23), (5.5)–(5.6),
+        through isolated singular positions. "baumgarte": (4.4)–(4.5).  "underlying": (4.12).
     alpha
         (α₁, α₂) for index 2, default (0, 1); (α₁, α₂, α₃) for "baumgarte" on index 3, default (0, 1, 1).
     y0
-        y₀: "consistent", which begins with y, y′ and y″ of the exact solution at the start, (2.14) with m = 2; or numbers, 0 as in the paper's experiments.
+        y₀: "consistent", which begins with y, y′ and y″ of the exact solution at the start, (2.14) with m =
+        2; or numbers, 0 as in the paper's experiments.
     post_stabilization
-        How often (5.2) is applied after each step; the paper recommends twice, with α₁ = 1 and the other α zero.
+        How often (5.2) is applied after each step; the paper recommends twice, with α₁ = 1 and the other α
+        zero.
 
     References
     ----------
-    U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput. 18 (1997) 160-181.
+    U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci.
+    Comput. 18 (1997) 160-181.
 
     Examples
     --------
@@ -111,13 +126,25 @@ class SRM:
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
-            raise ValueError(f"SRM: variant {self.variant!r} is not known; choose one of {', '.join(VARIANTS)}")
+            raise ValueError(
+                f"SRM: variant {self.variant!r} is not known; choose one of {', '.join(VARIANTS)}"
+            )
         if not callable(self.E) and self.E not in MATRICES:
-            raise ValueError(f"SRM: E = {self.E!r} is not known; choose one of {', '.join(MATRICES)}, or give a function that returns the matrix")
-        if self.iterations is not None and not (isinstance(self.iterations, Integral) and 1 <= self.iterations <= 50):
-            raise ValueError(f"SRM: iterations = {self.iterations!r}; give a whole number from 1 to 50, or None")
+            raise ValueError(
+                f"SRM: E = {self.E!r} is not known; choose one of {', '.join(MATRICES)}, or give a function "
+                "that returns the matrix"
+            )
+        if self.iterations is not None and not (
+            isinstance(self.iterations, Integral) and 1 <= self.iterations <= 50
+        ):
+            raise ValueError(
+                f"SRM: iterations = {self.iterations!r}; give a whole number from 1 to 50, or None"
+            )
         if not (isinstance(self.post_stabilization, Integral) and self.post_stabilization >= 0):
-            raise ValueError(f"SRM: post_stabilization = {self.post_stabilization!r}; give a whole number, 2 as in the paper, or 0")
+            raise ValueError(
+                f"SRM: post_stabilization = {self.post_stabilization!r}; give a whole number, 2 as in the "
+                "paper, or 0"
+            )
         if self.eps is not None and np.ndim(self.eps):
             object.__setattr__(self, "eps", tuple(self.eps))  # type: ignore[arg-type]
         if self.alpha is not None:
@@ -125,9 +152,15 @@ class SRM:
         free = self.alpha is not None and self.alpha[0] != 0
         for value in () if self.eps is None else self.eps if isinstance(self.eps, tuple) else (self.eps,):
             if not (isinstance(value, Real) and (0 < float(value) < np.inf or (value == 0 and free))):
-                raise ValueError(f"SRM: eps = {self.eps!r}; give a positive number, or one for each iteration (zero only with alpha[0] != 0)")
+                raise ValueError(
+                    f"SRM: eps = {self.eps!r}; give a positive number, or one for each iteration (zero only "
+                    "with alpha[0] != 0)"
+                )
         if isinstance(self.eps, tuple) and len(self.eps) != self.iterations:
-            raise ValueError(f"SRM: eps has {len(self.eps)} values; give as many as iterations, and iterations = {self.iterations!r}")
+            raise ValueError(
+                f"SRM: eps has {len(self.eps)} values; give as many as iterations, and iterations = "
+                f"{self.iterations!r}"
+            )
         if isinstance(self.y0, str):
             if self.y0 != "consistent":
                 raise ValueError(f"SRM: y0 = {self.y0!r}; give 'consistent', or numbers, 0 as in the paper")
@@ -135,18 +168,28 @@ class SRM:
             object.__setattr__(self, "y0", _numbers(self.y0))
 
     def checked_alpha(self, order: int) -> tuple[float, ...]:
-        """α₁, α₂ (and α₃ for index 3 in Baumgarte's form); ValueError if they do not go together with the rest."""
+        """α₁, α₂ (and α₃ for index 3 in Baumgarte's form); ValueError if they do not go together with the
+        rest.
+        """
         used = self.variant != "singular" and (order == 1 or self.variant == "baumgarte")
         if not used:
             if self.alpha is not None:
-                raise ValueError(f"SRM: alpha has no meaning for variant {self.variant!r} at index {order + 1}; use variant='baumgarte', or leave it out")
+                raise ValueError(
+                    f"SRM: alpha has no meaning for variant {self.variant!r} at index {order + 1}; use "
+                    "variant='baumgarte', or leave it out"
+                )
             return ()
         alpha = self.alpha or (0.0, 1.0, 1.0)[: order + 1]
         if len(alpha) != order + 1 or (order == 2 and not any(alpha[:2])) or not any(alpha):
-            raise ValueError(f"SRM: alpha = {self.alpha!r}; index {order + 1} wants {order + 1} numbers that are not negative, "
-                             + ("and one of the first two positive" if order == 2 else "one of them positive"))
+            raise ValueError(
+                f"SRM: alpha = {self.alpha!r}; index {order + 1} wants {order + 1} numbers that are not "
+                "negative, " + ("and one of the first two positive" if order == 2 else "one of them positive")
+            )
         if self.post_stabilization == 0 and alpha[-1] == 0:
-            raise ValueError(f"SRM: alpha = {self.alpha!r} lets the constraints drift; make the last one positive, or give post_stabilization=2")
+            raise ValueError(
+                f"SRM: alpha = {self.alpha!r} lets the constraints drift; make the last one positive, or "
+                "give post_stabilization=2"
+            )
         return alpha
 
     def count(self, rtol: float) -> tuple[int, bool]:
@@ -160,7 +203,9 @@ def _alphas(alpha: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         values = ()
     if not values or not all(0 <= a < np.inf for a in values):
-        raise ValueError(f"SRM: alpha = {alpha!r}; give (α₁, α₂) for index 2 or (α₁, α₂, α₃) for index 3, none negative")
+        raise ValueError(
+            f"SRM: alpha = {alpha!r}; give (α₁, α₂) for index 2 or (α₁, α₂, α₃) for index 3, none negative"
+        )
     return values
 
 
@@ -177,8 +222,8 @@ def _numbers(y0: Any) -> float | tuple[float, ...]:
 class _Inverse:
     """(GB)⁻¹ through orthogonalised rows, for the first ``rows`` of C.
 
-    B = M⁻¹Cᵀ: modified Gram–Schmidt on the columns b_i of B in the metric of M gives e_k with e_jᵀ M e_k = δ_jk, and B (GB)⁻¹ u = Σ e_k û_k, where û undergoes what the
-    columns do.  General B: QR of the scaled GB.
+    B = M⁻¹Cᵀ: modified Gram–Schmidt on the columns b_i of B in the metric of M gives e_k with e_jᵀ M e_k =
+    δ_jk, and B (GB)⁻¹ u = Σ e_k û_k, where û undergoes what the columns do.  General B: QR of the scaled GB.
     """
 
     def __init__(self, e: Equations, rows: int) -> None:
@@ -197,7 +242,10 @@ class _Inverse:
             return
         duals = []
         for i in range(rows):
-            b, dual = self.scale[i] * B[:, i], ca.densify(self.scale[i] * G[i, :].T)  # a vector and M times it
+            b, dual = (
+                self.scale[i] * B[:, i],
+                ca.densify(self.scale[i] * G[i, :].T),
+            )  # a vector and M times it
             size = ca.sqrt(ca.dot(b, dual))
             for k, (basis, d) in enumerate(zip(self.basis, duals, strict=True)):
                 self.r[i, k] = ca.dot(d, b)
@@ -223,7 +271,9 @@ class _Inverse:
             return ca.SX(self.e.n, 1)
         if self.e.mass is None:
             return self.e.By(self.solve(u))
-        return sum((basis * hat for basis, hat in zip(self.basis, self._hat(u), strict=True)), ca.SX(self.e.n, 1))
+        return sum(
+            (basis * hat for basis, hat in zip(self.basis, self._hat(u), strict=True)), ca.SX(self.e.n, 1)
+        )
 
     def solve(self, u: ca.SX) -> ca.SX:
         """(GB)⁻¹ u."""
@@ -252,11 +302,17 @@ class _Iteration:
         self.singular = srm.variant == "singular"
         self.E = "inverse" if self.singular else srm.E
         self.mg = e.g.numel()
-        self.carried = e.n if self.singular else (self.mg + e.m if srm.variant == "underlying" and e.order == 2 else e.m)
+        self.carried = (
+            e.n if self.singular else (self.mg + e.m if srm.variant == "underlying" and e.order == 2 else e.m)
+        )
         self.eps, self.previous = ca.SX.sym("eps"), ca.SX.sym("previous", self.carried)  # |ε|
         self.z = ca.vertcat(self.eps, self.previous)
         self.signed_eps = self.eps if self.alpha else way * self.eps
-        self.unknown, self.dx, self.dy = ca.SX.sym("y", self.carried), ca.SX.sym("dx", e.state.numel()), ca.SX.sym("dy", self.carried)
+        self.unknown, self.dx, self.dy = (
+            ca.SX.sym("y", self.carried),
+            ca.SX.sym("dx", e.state.numel()),
+            ca.SX.sym("dy", self.carried),
+        )
 
     @cached_property
     def all(self) -> _Inverse:
@@ -285,7 +341,11 @@ class _Iteration:
     def BEu(self, u: ca.SX) -> ca.SX:
         if u.numel() == 0:
             return ca.SX(self.e.n, 1)
-        return (self.all if u.numel() == self.e.m else self.position).lift(u) if self.E == "inverse" else self.e.By(self.Eu(u))
+        return (
+            (self.all if u.numel() == self.e.m else self.position).lift(u)
+            if self.E == "inverse"
+            else self.e.By(self.Eu(u))
+        )
 
     @property
     def margin(self) -> ca.SX | None:
@@ -304,35 +364,46 @@ class _Iteration:
     def _motion(self, yhat: ca.SX, correction: ca.SX | None = None) -> ca.SX:
         """x′ = f − (B y)  or  (x′, x″) = (v − correction, f − (B y))."""
         e = self.e
-        return e.f - yhat if e.order == 1 else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
+        return (
+            e.f - yhat
+            if e.order == 1
+            else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
+        )
 
     def y(self, apply: Callable = _plainly) -> ca.SX:
-        """y_s in terms of x_s, ε and y_{s−1}; ``apply(A, u)`` is A u, where A multiplies what the constraints lack."""
+        """y_s in terms of x_s, ε and y_{s−1}; ``apply(A, u)`` is A u, where A multiplies what the constraints
+        lack.
+        """
         e = self.e
         if self.singular:
-            return apply(self.all.lift, e.C @ self.previous + e.w / self.signed_eps)                # (3.2b), (4.23c), (5.6)
+            return apply(self.all.lift, e.C @ self.previous + e.w / self.signed_eps)  # (3.2b), (4.23c), (5.6)
         if e.order == 1 or self.srm.variant == "baumgarte":
             padded = ca.vertcat(e.g, ca.SX(e.m - self.mg, 1))
             levels = [e.gamma, e.w, padded] if e.order == 2 else [e.gamma, e.g]
-            u = sum((alpha * level for alpha, level in zip(self.alpha[1:], levels[1:], strict=True)), ca.SX(e.m, 1))
+            u = sum(
+                (alpha * level for alpha, level in zip(self.alpha[1:], levels[1:], strict=True)),
+                ca.SX(e.m, 1),
+            )
             if self.alpha[0]:
                 return self._implicit(u + self.alpha[0] * (e.C @ e.f + e.gamma))
-            return self.previous + apply(self.Eu, u) / self.signed_eps                              # (2.5), (4.5)
+            return self.previous + apply(self.Eu, u) / self.signed_eps  # (2.5), (4.5)
         if self.srm.variant == "underlying":
-            return self.previous + ca.vertcat(e.g, e.w) / self.signed_eps                           # (4.12b)
-        return self.previous + apply(self.Eu, e.w) / self.signed_eps                                # (4.16), (5.4)
+            return self.previous + ca.vertcat(e.g, e.w) / self.signed_eps  # (4.12b)
+        return self.previous + apply(self.Eu, e.w) / self.signed_eps  # (4.16), (5.4)
 
     def motion(self, y: ca.SX, apply: Callable = _plainly) -> ca.SX:
         """x_s′, for index 3 (x_s′, x_s″), with a given y_s."""
         e = self.e
         if self.singular:
-            return self._motion(y, None if e.order == 1 else apply(self.position.lift, e.g) / self.signed_eps)  # (4.23a), (5.5a)
+            return self._motion(
+                y, None if e.order == 1 else apply(self.position.lift, e.g) / self.signed_eps
+            )  # (4.23a), (5.5a)
         if e.order == 1 or self.srm.variant == "baumgarte":
-            return self._motion(e.By(y))                                                            # (2.4), (4.4)
+            return self._motion(e.By(y))  # (2.4), (4.4)
         if self.srm.variant == "underlying":
             a = e.f - self.all.lift(e.C @ e.f + e.gamma)
-            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg:])                  # (4.12a)
-        return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)                        # (4.14), (5.3)
+            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg :])  # (4.12a)
+        return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)  # (4.14), (5.3)
 
     def rate(self, _):
         e, y = self.e, self.y()
@@ -344,14 +415,26 @@ class _Iteration:
         F = ca.vertcat(self.dx - self.motion(self.unknown, apply), self.unknown - self.y(apply))
         size, whole = self.dx.numel(), F.numel()
         mask = np.concatenate([np.ones(size), np.zeros(self.carried)])
-        return Residual(ca.vertcat(self.e.state, self.unknown), ca.vertcat(self.dx, self.dy), F, (range(size), range(size, whole)), mask, mask, 0, -mask, np.zeros(whole),
-                        tolerance=self.z)
+        return Residual(
+            ca.vertcat(self.e.state, self.unknown),
+            ca.vertcat(self.dx, self.dy),
+            F,
+            (range(size), range(size, whole)),
+            mask,
+            mask,
+            0,
+            -mask,
+            np.zeros(whole),
+            tolerance=self.z,
+        )
 
     @cached_property
     def jacobians(self) -> tuple[ca.SX, ca.SX]:
-        """∂F/∂Y and ∂F/∂Y′ without derivatives of E and B E where they multiply ε⁻¹ times what the constraints lack.
+        """∂F/∂Y and ∂F/∂Y′ without derivatives of E and B E where they multiply ε⁻¹ times what the
+        constraints lack.
 
-        That is small in the solution, but large where an iteration of Newton's method begins; with it the region of convergence would shrink with ε.
+        That is small in the solution, but large where an iteration of Newton's method begins; with it the
+        region of convergence would shrink with ε.
         """
         frozen: list[tuple[ca.SX, ca.SX]] = []
 
@@ -363,7 +446,10 @@ class _Iteration:
             return frozen[-1][0] @ u
 
         r = self.residual(apply)
-        values = ca.vertcat(*[symbol.nz[:] for symbol, _ in frozen]), ca.vertcat(*[matrix.nz[:] for _, matrix in frozen])
+        values = (
+            ca.vertcat(*[symbol.nz[:] for symbol, _ in frozen]),
+            ca.vertcat(*[matrix.nz[:] for _, matrix in frozen]),
+        )
         return ca.substitute(ca.jacobian(r.F, r.Y), *values), ca.jacobian(r.F, r.dY)
 
     def _out(self, motion: ca.SX, y: ca.SX, size: ca.SX):
@@ -375,13 +461,17 @@ class _Iteration:
     def free(self, _):
         e = self.e
         if self.srm.variant == "underlying" and e.order == 2:
-            return self._out(ca.vertcat(e.v, e.f - self.all.lift(e.C @ e.f + e.gamma)), self.previous, ca.SX(1, 1))
-        return self._out(self._motion(self.previous if self.singular else e.By(self.previous)), self.previous, ca.SX(1, 1))[:3] + (None,)
+            return self._out(
+                ca.vertcat(e.v, e.f - self.all.lift(e.C @ e.f + e.gamma)), self.previous, ca.SX(1, 1)
+            )
+        return self._out(
+            self._motion(self.previous if self.singular else e.By(self.previous)), self.previous, ca.SX(1, 1)
+        )[:3] + (None,)
 
     def multiplier(self, _):
         e, needed = self.e, self.e.C @ self.e.f + self.e.gamma
         if self.srm.variant == "underlying" and e.order == 2:
-            return e.state, self.z, ca.densify(ca.SX(self.carried, 1)), None                        # ζ = 0 is exact
+            return e.state, self.z, ca.densify(ca.SX(self.carried, 1)), None  # ζ = 0 is exact
         y = self.all.lift(needed) if self.singular else self.all.solve(needed)
         return e.state, self.z, ca.densify(y), self.all.margin
 
@@ -412,7 +502,9 @@ class _Iteration:
 
 
 class Regularized:
-    """Addresses of the kernels of one system and variant, compiled when first asked for; ``size`` of a state, ``carried`` numbers of y_s."""
+    """Addresses of the kernels of one system and variant, compiled when first asked for; ``size`` of a state,
+    ``carried`` numbers of y_s.
+    """
 
     def __init__(self, system: System | HigherIndex, srm: SRM, way: int) -> None:
         self.system, self.srm, self.way = system, srm, way
@@ -421,25 +513,47 @@ class Regularized:
         if isinstance(system, System):
             model = system.model
             if model.lam.numel() or model.I.numel():
-                raise ValueError(f"method: SRM is not made for {'forces that depend on lam' if model.lam.numel() else 'invariants'}; use 'dop853'")
+                raise ValueError(
+                    "method: SRM is not made for "
+                    f"{'forces that depend on lam' if model.lam.numel() else 'invariants'}; use 'dop853'"
+                )
             if not all(model.M.sparsity().has_nz(i, i) for i in range(model.n)):
-                raise ValueError("method: SRM needs a regular mass matrix, and a coordinate of this system has no mass; use 'dop853'")
+                raise ValueError(
+                    "method: SRM needs a regular mass matrix, and a coordinate of this system has no mass; "
+                    "use 'dop853'"
+                )
             equations = mechanical(model, self._trace)
         else:
             equations = system.equations
-        if (srm.variant == "singular" or srm.E in ("inverse", "transpose")) and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION:
-            raise ValueError(f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for E='identity' only")
+        if (
+            srm.variant == "singular" or srm.E in ("inverse", "transpose")
+        ) and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION:
+            raise ValueError(
+                f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for "
+                "E='identity' only"
+            )
         self.iteration = _Iteration(equations, srm, way)
-        self.order, self.size, self.carried, self.m = equations.order, equations.state.numel(), self.iteration.carried, equations.m
+        self.order, self.size, self.carried, self.m = (
+            equations.order,
+            equations.state.numel(),
+            self.iteration.carried,
+            equations.m,
+        )
 
     def _trace(self, function: Callable, size: int) -> ca.SX:
         """E as a function of t, q, p of a mechanical system."""
         system, names = self.system, argument_names(function)
         symbols = system.symbols
-        given = {"t": traced(symbols["t"], ()), "q": traced(symbols["q"], (system.n,)), "p": system.parameters.namespace(symbols["p"])}
+        given = {
+            "t": traced(symbols["t"], ()),
+            "q": traced(symbols["q"], (system.n,)),
+            "p": system.parameters.namespace(symbols["p"]),
+        }
         unknown = [name for name in names if name not in given]
         if unknown:
-            raise ModelError(f"E: its argument {unknown[0]!r} is not known; arguments go by name and may be any of t, q, p")
+            raise ModelError(
+                f"E: its argument {unknown[0]!r} is not known; arguments go by name and may be any of t, q, p"
+            )
         flat, shape = trace(function, {name: given[name] for name in names})
         if flat.numel() != size * size:
             raise ModelError(f"E has shape {shape}; expected ({size}, {size})")
@@ -449,7 +563,7 @@ class Regularized:
     def _name(self) -> str:
         return f"SRM {(self.srm.variant, self.srm.E, self.srm.alpha, self.way)!r}"
 
-    @cached_property
+    @made_once
     def implicit(self) -> RegularizedImplicit:
         """The kernels for BDF."""
         return RegularizedImplicit(self.system, self._name, self.iteration)
@@ -460,10 +574,16 @@ class Regularized:
     def address(self, name: str) -> int:
         return self.kernel(name).address
 
-    def evaluate(self, name: str, context: np.ndarray, t: float, x: np.ndarray, z: np.ndarray, size: int) -> np.ndarray | None:
+    def evaluate(
+        self, name: str, context: np.ndarray, t: float, x: np.ndarray, z: np.ndarray, size: int
+    ) -> np.ndarray | None:
         """A kernel's result; None where the position is singular or a function failed."""
         out = np.zeros(size + 1)
-        return out[:size] if run_kernel(self.address(name), t, x, z, context, out) == OK and np.all(np.isfinite(out)) else None
+        return (
+            out[:size]
+            if run_kernel(self.address(name), t, x, z, context, out) == OK and np.all(np.isfinite(out))
+            else None
+        )
 
 
 class RegularizedImplicit(ImplicitKernels):
@@ -472,21 +592,30 @@ class RegularizedImplicit(ImplicitKernels):
     def __init__(self, system: System | HigherIndex, name: str, iteration: _Iteration) -> None:
         self.system, self.name, self.iteration, self.residual = system, name, iteration, iteration.residual()  # type: ignore[assignment]
         self.size = self.residual.size
+        self._lengths = {}
 
-    @cached_property
+    @made_once
     def _matrix(self) -> ca.SX:
         by_Y, by_dY = self.iteration.jacobians
-        return by_Y + self.residual.cj * by_dY + (self._by_unknowns() if isinstance(self.system, System) else 0)
+        return (
+            by_Y + self.residual.cj * by_dY + (self._by_unknowns() if isinstance(self.system, System) else 0)
+        )
 
-    @cached_property
+    @made_once
     def F(self) -> int:
         r = self.residual
-        return self._address("residual", lambda _: (ca.vertcat(r.Y, r.dY), ca.vertcat(r.cj, r.tolerance), ca.densify(r.F), self.iteration.margin))
+        return self._address(
+            "residual",
+            lambda _: (
+                ca.vertcat(r.Y, r.dY),
+                ca.vertcat(r.cj, r.tolerance),
+                ca.densify(r.F),
+                self.iteration.margin,
+            ),
+        )
 
 
 def regularized(system: System | HigherIndex, srm: SRM, way: int = 1) -> Regularized:
     """The kernels of a system for a variant; shared by all its copies with other parameters."""
     key = "SRM", srm.variant, srm.E, srm.alpha, way
-    if key not in system.shared:
-        system.shared[key] = Regularized(system, srm, way)
-    return system.shared[key]
+    return system.compiled.once(key, lambda: Regularized(system, srm, way))

@@ -1,4 +1,5 @@
-"""Backward differentiation formulas with variable step and order, fixed leading coefficient: the algorithm of DASSL.
+"""Backward differentiation formulas with variable step and order, fixed leading coefficient: the algorithm of
+DASSL.
 
 The history is kept as modified divided differences φ_1 … φ_{k+2}; with ψ_i = h_n + … + h_{n−i+1}:
 
@@ -7,7 +8,8 @@ The history is kept as modified divided differences φ_1 … φ_{k+2}; with ψ_i
 
 References
 ----------
-K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic Equations, SIAM 1996, chapter 5.
+K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
+Differential-Algebraic Equations, SIAM 1996, chapter 5.
 """
 
 from __future__ import annotations
@@ -19,31 +21,104 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from holonome.engine import newton, run
-from holonome.engine.calls import NativeKernel, call, pointer, shift
-from holonome.engine.context import INTERRUPTED, OK, RAISED
-from holonome.engine.run import part
 from holonome.formulations.coordinate_projection import Projector, onto_manifold, project
 from holonome.formulations.implicit import CHANGED, FRESH
+from holonome.integrators import loop as run
+from holonome.integrators import newton
+from holonome.integrators.loop import part
+from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED
 
 MOST = 6
 """Highest order; beyond 5 only at constant step."""
 
-(UNKNOWNS, COORDINATES, MAX_ORDER, MAX_ITERATIONS, NEWTON_TOLERANCE, RESIDUAL_KERNEL, FACTORS_KERNEL, SOLUTION_KERNEL, MATRIX_KERNEL, FACTOR_COUNT, PHI, PSI, ALPHA,
- BETA, SIGMA, GAMMA, ERROR_WEIGHTS, YY, E, DELTA, SCRATCH, FACTORS, DENSE, PIVOTS, ROW_SCALE, ERROR_MASK, NEWTON_MASK, ROW_POWERS, COLUMN_POWERS, ATOL_ALL,
- DENSE_LANDING, DENSE_LANDED, MOVED, KEPT) = range(30, 64)
+(
+    UNKNOWNS,
+    COORDINATES,
+    MAX_ORDER,
+    MAX_ITERATIONS,
+    NEWTON_TOLERANCE,
+    RESIDUAL_KERNEL,
+    FACTORS_KERNEL,
+    SOLUTION_KERNEL,
+    MATRIX_KERNEL,
+    FACTOR_COUNT,
+    PHI,
+    PSI,
+    ALPHA,
+    BETA,
+    SIGMA,
+    GAMMA,
+    ERROR_WEIGHTS,
+    YY,
+    E,
+    DELTA,
+    SCRATCH,
+    FACTORS,
+    DENSE,
+    PIVOTS,
+    ROW_SCALE,
+    ERROR_MASK,
+    NEWTON_MASK,
+    ROW_POWERS,
+    COLUMN_POWERS,
+    ATOL_ALL,
+    DENSE_LANDING,
+    DENSE_LANDED,
+    MOVED,
+    KEPT,
+) = range(30, 64)
 """Places in the header of the memory that belong to this integrator."""
 
-(ORDER, ORDER_OLD, NS, PHASE, HAVE_MATRIX, KIND, NJEV, NEWTON_FAILURES, ERROR_FAILURES, CONSTANT_ORDER, FAILED_IN_STEP, NEWTON_IN_STEP, TRAPPED, NEW_STARTS) = range(24, 38)
+(
+    ORDER,
+    ORDER_OLD,
+    NS,
+    PHASE,
+    HAVE_MATRIX,
+    KIND,
+    NJEV,
+    NEWTON_FAILURES,
+    ERROR_FAILURES,
+    CONSTANT_ORDER,
+    FAILED_IN_STEP,
+    NEWTON_IN_STEP,
+    TRAPPED,
+    NEW_STARTS,
+) = range(24, 38)
 """Places in ``counts`` that belong to this integrator."""
 
-(CJ, CJ_OF_MATRIX, CJ_LAST, RATE_FACTOR, H_OLD, CENTRE, CK, CONSTANT_STEP, RATE_FLOOR, PROJECT, PREDICTION_KERNEL, NEWTON_WEIGHTS, SPARE, MULTIPLIERS, BLOCK,
- AFTER_KERNEL, PROJECTION_FACTORS, PROJECTION_KERNEL, PROJECTION_SIZE, PROJECTION_REPEATED, PROJECTION_Z, PROJECTED) = range(64, 86)
+(
+    CJ,
+    CJ_OF_MATRIX,
+    CJ_LAST,
+    RATE_FACTOR,
+    H_OLD,
+    CENTRE,
+    CK,
+    CONSTANT_STEP,
+    RATE_FLOOR,
+    PROJECT,
+    PREDICTION_KERNEL,
+    NEWTON_WEIGHTS,
+    SPARE,
+    MULTIPLIERS,
+    BLOCK,
+    AFTER_KERNEL,
+    PROJECTION_FACTORS,
+    PROJECTION_KERNEL,
+    PROJECTION_SIZE,
+    PROJECTION_REPEATED,
+    PROJECTION_Z,
+    PROJECTED,
+) = range(64, 86)
 _XRATE = 0.25
 
 _LOW, _TINY, _PATIENCE, _BACK = 2, 0.01, 8, 0.01
-"""What keeps the order from staying low for good (`_choose`, `_shrink`): which orders are low; an error in units of the tolerance that lets order and size rise together; failures
-before a new start, and what it makes of the step."""
+"""What keeps the order from staying low for good (`_choose`, `_shrink`): which orders are low; an error in
+units of the tolerance that lets order and size rise together; failures before a new start, and what it makes
+of the step.
+"""
 
 _AT_ONCE = 256
 """Unknowns whose differences are gone through together, so that they stay in the fastest cache."""
@@ -66,12 +141,14 @@ class BDF:
     rate_floor
         Lower bound of the factor by which a change of Newton's method is multiplied to estimate its error.
 
-    DASSL has 0.33 and 0 for the last two (``BDF.dassl()``): errors that it leaves hide in the higher differences, keep the order low and cost a third more steps.
-    With 0 the choice of the order is DASSL's in every respect as well; otherwise a run that stays at low order under stiff forces makes a new start.
+    DASSL has 0.33 and 0 for the last two (``BDF.dassl()``): errors that it leaves hide in the higher
+    differences, keep the order low and cost a third more steps. With 0 the choice of the order is DASSL's in
+    every respect as well; otherwise a run that stays at low order under stiff forces makes a new start.
 
     References
     ----------
-    K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic Equations, SIAM 1996.
+    K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
+    Differential-Algebraic Equations, SIAM 1996.
 
     Examples
     --------
@@ -97,9 +174,14 @@ class BDF:
     def __post_init__(self) -> None:
         most = 6 if self.step is not None else 5
         if not 1 <= self.max_order <= most:
-            raise ValueError(f"BDF: max_order {self.max_order!r}; choose 1 to {most}" + ("" if most == 6 else " (6 needs a constant step)"))
+            raise ValueError(
+                f"BDF: max_order {self.max_order!r}; choose 1 to {most}"
+                + ("" if most == 6 else " (6 needs a constant step)")
+            )
         if self.order is not None and (self.step is None or not 1 <= self.order <= 6):
-            raise ValueError(f"BDF: order {self.order!r}; a constant order is 1 to 6 and needs a constant step")
+            raise ValueError(
+                f"BDF: order {self.order!r}; a constant order is 1 to 6 and needs a constant step"
+            )
 
 
 class Parts(NamedTuple):
@@ -153,35 +235,115 @@ def _parts(memory):
         error_count += error_mask[i] > 0.0
         newton_count += newton_mask[i] > 0.0
     tolerances = int(memory[COORDINATES]) if memory[PREDICTION_KERNEL] == 0.0 else 0
-    return Parts(size, int(memory[COORDINATES]), int(memory[RESIDUAL_KERNEL]), int(memory[FACTORS_KERNEL]), int(memory[SOLUTION_KERNEL]),
-                 int(memory[MATRIX_KERNEL]), int(memory[FACTOR_COUNT]), memory[NEWTON_TOLERANCE], memory[RATE_FLOOR], error_count, newton_count, memory[run.RTOL],
-                 part(memory, ATOL_ALL), part(memory, YY), part(memory, PHI), part(memory, PSI), part(memory, ALPHA), part(memory, BETA), part(memory, SIGMA),
-                 part(memory, GAMMA), part(memory, ERROR_WEIGHTS), part(memory, NEWTON_WEIGHTS), part(memory, E), part(memory, DELTA), part(memory, SCRATCH),
-                 part(memory, FACTORS), part(memory, DENSE), part(memory, PIVOTS), part(memory, ROW_SCALE), error_mask, newton_mask,
-                 part(memory, ROW_POWERS), part(memory, COLUMN_POWERS), int(memory[MULTIPLIERS]), tolerances, part(memory, SPARE), part(memory, BLOCK))
+    return Parts(
+        size,
+        int(memory[COORDINATES]),
+        int(memory[RESIDUAL_KERNEL]),
+        int(memory[FACTORS_KERNEL]),
+        int(memory[SOLUTION_KERNEL]),
+        int(memory[MATRIX_KERNEL]),
+        int(memory[FACTOR_COUNT]),
+        memory[NEWTON_TOLERANCE],
+        memory[RATE_FLOOR],
+        error_count,
+        newton_count,
+        memory[run.RTOL],
+        part(memory, ATOL_ALL),
+        part(memory, YY),
+        part(memory, PHI),
+        part(memory, PSI),
+        part(memory, ALPHA),
+        part(memory, BETA),
+        part(memory, SIGMA),
+        part(memory, GAMMA),
+        part(memory, ERROR_WEIGHTS),
+        part(memory, NEWTON_WEIGHTS),
+        part(memory, E),
+        part(memory, DELTA),
+        part(memory, SCRATCH),
+        part(memory, FACTORS),
+        part(memory, DENSE),
+        part(memory, PIVOTS),
+        part(memory, ROW_SCALE),
+        error_mask,
+        newton_mask,
+        part(memory, ROW_POWERS),
+        part(memory, COLUMN_POWERS),
+        int(memory[MULTIPLIERS]),
+        tolerances,
+        part(memory, SPARE),
+        part(memory, BLOCK),
+    )
 
 
 def own_memory(compiled, projection, n: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
-    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
+    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that
+    describe it.
+    """
     residual, factor_count, block = compiled.residual, compiled.factor_count, compiled.block
     size, kept, factors = residual.size, projection.size if projection else 0, compiled.factor_memory
-    vectors = {PSI: 10, ALPHA: 10, BETA: 10, SIGMA: 10, GAMMA: 10, ERROR_WEIGHTS: size, NEWTON_WEIGHTS: size, YY: 2 * size, E: size,
-               DELTA: size, SCRATCH: size + 1, FACTORS: factors.size, DENSE: size * size if compiled.matrix else 0, PIVOTS: size, ROW_SCALE: size,
-               ERROR_MASK: size, NEWTON_MASK: size, ROW_POWERS: size, COLUMN_POWERS: size, ATOL_ALL: size, PHI: (MOST + 3) * size,
-               DENSE_LANDED: 6 * n + compiled.system.m + 8, PROJECTION_Z: kept + 2 * n + 2, PROJECTED: 4 * n + 1, MOVED: 2 * n, KEPT: 2, SPARE: residual.multipliers,
-               BLOCK: block.size}
-    values = {BLOCK: block, FACTORS: factors, ERROR_MASK: residual.error_tested, NEWTON_MASK: residual.newton_tested,
-              ROW_POWERS: residual.row_powers, COLUMN_POWERS: residual.column_powers}
-    header: dict[int, float] = {UNKNOWNS: size, COORDINATES: n, FACTOR_COUNT: factor_count, MULTIPLIERS: residual.multipliers, RESIDUAL_KERNEL: compiled.F,
-                                FACTORS_KERNEL: compiled.factors, SOLUTION_KERNEL: compiled.solution, MATRIX_KERNEL: compiled.matrix,
-                                PREDICTION_KERNEL: compiled.prediction, AFTER_KERNEL: compiled.after, PROJECTION_SIZE: kept}
+    vectors = {
+        PSI: 10,
+        ALPHA: 10,
+        BETA: 10,
+        SIGMA: 10,
+        GAMMA: 10,
+        ERROR_WEIGHTS: size,
+        NEWTON_WEIGHTS: size,
+        YY: 2 * size,
+        E: size,
+        DELTA: size,
+        SCRATCH: size + 1,
+        FACTORS: factors.size,
+        DENSE: size * size if compiled.matrix else 0,
+        PIVOTS: size,
+        ROW_SCALE: size,
+        ERROR_MASK: size,
+        NEWTON_MASK: size,
+        ROW_POWERS: size,
+        COLUMN_POWERS: size,
+        ATOL_ALL: size,
+        PHI: (MOST + 3) * size,
+        DENSE_LANDED: 6 * n + compiled.system.m + 8,
+        PROJECTION_Z: kept + 2 * n + 2,
+        PROJECTED: 4 * n + 1,
+        MOVED: 2 * n,
+        KEPT: 2,
+        SPARE: residual.multipliers,
+        BLOCK: block.size,
+    }
+    values = {
+        BLOCK: block,
+        FACTORS: factors,
+        ERROR_MASK: residual.error_tested,
+        NEWTON_MASK: residual.newton_tested,
+        ROW_POWERS: residual.row_powers,
+        COLUMN_POWERS: residual.column_powers,
+    }
+    header: dict[int, float] = {
+        UNKNOWNS: size,
+        COORDINATES: n,
+        FACTOR_COUNT: factor_count,
+        MULTIPLIERS: residual.multipliers,
+        RESIDUAL_KERNEL: compiled.F,
+        FACTORS_KERNEL: compiled.factors,
+        SOLUTION_KERNEL: compiled.solution,
+        MATRIX_KERNEL: compiled.matrix,
+        PREDICTION_KERNEL: compiled.prediction,
+        AFTER_KERNEL: compiled.after,
+        PROJECTION_SIZE: kept,
+    }
     if projection:
-        header |= {PROJECTION_KERNEL: projection.projection, PROJECTION_FACTORS: projection.factors, PROJECTION_REPEATED: projection.repeated}
+        header |= {
+            PROJECTION_KERNEL: projection.projection,
+            PROJECTION_FACTORS: projection.factors,
+            PROJECTION_REPEATED: projection.repeated,
+        }
     own, at = np.zeros(sum(vectors.values())), 0
     for key, length in vectors.items():
         header[key] = offset + at
         if key in values and len(values[key]):
-            own[at: at + length] = values[key]
+            own[at : at + length] = values[key]
         at += length
     for place, inside in ((ERROR_MASK, compiled.error_mask_at), (SPARE, compiled.spare_at)):
         if inside >= 0:
@@ -252,7 +414,9 @@ def _coefficients(P, memory, counts, h):
 
 @njit(cache=True, error_model="numpy")
 def _predict(P, memory, context, t, k):
-    """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so that the history stays true.  Returns a status."""
+    """Extrapolate (Y, Y′); multipliers that the formulation predicts itself enter E with their difference, so
+    that the history stays true.  Returns a status.
+    """
     size, y, dy = P.size, P.y, shift(P.y, P.size)
     for begin in range(0, size, _AT_ONCE):
         end = min(begin + _AT_ONCE, size)
@@ -298,8 +462,16 @@ def _correct(P, memory, context, counts, t):
                 return status, False
             counts[KIND], counts[HAVE_MATRIX] = int(kind), 1
             memory[CJ_OF_MATRIX], memory[RATE_FACTOR] = memory[CJ], 100.0
-        status, converged, rate_factor, evaluations = newton.iterate(P, context, t, memory[CJ], memory[CJ_OF_MATRIX], float(counts[KIND]), memory[RATE_FACTOR],
-                                                                     int(memory[MAX_ITERATIONS]))
+        status, converged, rate_factor, evaluations = newton.iterate(
+            P,
+            context,
+            t,
+            memory[CJ],
+            memory[CJ_OF_MATRIX],
+            float(counts[KIND]),
+            memory[RATE_FACTOR],
+            int(memory[MAX_ITERATIONS]),
+        )
         counts[run.NFEV] += evaluations
         counts[NEWTON_IN_STEP] = evaluations
         memory[RATE_FACTOR] = rate_factor
@@ -313,7 +485,9 @@ def _correct(P, memory, context, counts, t):
 
 @njit(cache=True, error_model="numpy")
 def _find_multipliers(P, memory, context, t, k):
-    """Multipliers at the end of a step, where the iteration knows none; E gets their difference from the extrapolation."""
+    """Multipliers at the end of a step, where the iteration knows none; E gets their difference from the
+    extrapolation.
+    """
     status = call(int(memory[AFTER_KERNEL]), t, P.y, P.block, context, P.delta)
     for i in range(2 * P.n, P.size):
         P.e[i] = P.delta[i - 2 * P.n]
@@ -363,9 +537,10 @@ def _power(estimate, k):
 def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
     """Order and size of the next step after an accepted one; returns the size.  DASSL's block 5.
 
-    Under stiff forces every change of the step disturbs the velocities, at order 1 by O(h), for some steps.  DASSL raises the order only after steps of the same size, doubles the
-    size as soon as it can, and may never leave order 1.  Once that was noticed (`_shrink`), or where it is to be feared, order and size rise together, as in the beginning, while
-    errors are tiny; else a low order keeps its size.
+    Under stiff forces every change of the step disturbs the velocities, at order 1 by O(h), for some steps.
+    DASSL raises the order only after steps of the same size, doubles the size as soon as it can, and may
+    never leave order 1.  Once that was noticed (`_shrink`), or where it is to be feared, order and size rise
+    together, as in the beginning, while errors are tiny; else a low order keeps its size.
     """
     k, max_order = counts[ORDER], int(memory[MAX_ORDER])
     difference = k - counts[ORDER_OLD]
@@ -406,7 +581,12 @@ def _choose(P, memory, counts, h, order_new, estimate, terk, terkm1, erkm1):
 @njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _norms(P, k):
     """Of e, φ_{k+1} + e and φ_k + φ_{k+1} + e."""
-    e, highest, second, weights = P.e, shift(P.phi, k * P.size), shift(P.phi, (k - 1) * P.size), P.error_weights
+    e, highest, second, weights = (
+        P.e,
+        shift(P.phi, k * P.size),
+        shift(P.phi, (k - 1) * P.size),
+        P.error_weights,
+    )
     here, below, further = 0.0, 0.0, 0.0
     for i in range(P.size):
         w, x = weights[i], e[i]
@@ -421,7 +601,9 @@ def _norms(P, k):
 
 @njit(cache=True, error_model="numpy")
 def _estimate(P, k):
-    """Error terms at orders k, k − 1, k − 2 and whether the order should fall; (‖e‖, terk, terkm1, erkm1, order, estimate)."""
+    """Error terms at orders k, k − 1, k − 2 and whether the order should fall; (‖e‖, terk, terkm1, erkm1,
+    order, estimate).
+    """
     size_of_e, below, further = _norms(P, k)
     erk = P.sigma[k] * size_of_e
     terk = (k + 1.0) * erk
@@ -441,9 +623,11 @@ def _estimate(P, k):
 
 @njit(cache=True, error_model="numpy")
 def _first_step(P, memory, counts):
-    """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests, moves faster than half the tolerance in it.
+    """DASSL's choice: a thousandth of the interval, less if the solution, in all that Newton's method tests,
+    moves faster than half the tolerance in it.
 
-    Not so small, though, that differences of rounding errors divided by it reach a hundredth of the tolerance.
+    Not so small, though, that differences of rounding errors divided by it reach a hundredth of the
+    tolerance.
     """
     h = 0.001 * abs(run.target(memory, counts) - memory[run.T])
     speed = newton.norm(shift(P.y, P.size), P.newton_weights, P.newton_count, P.size)
@@ -474,7 +658,8 @@ def _start(P, memory, counts):
 def _shrink(P, memory, counts, h, converged, order_new, estimate):
     """Order and size after a step that failed; DASSL's block 6.
 
-    After many failures with no step of a higher order between them a new start is made with a much smaller step, and then more patience.
+    After many failures with no step of a higher order between them a new start is made with a much smaller
+    step, and then more patience.
     """
     counts[PHASE] = 1
     counts[FAILED_IN_STEP] += 1
@@ -484,7 +669,11 @@ def _shrink(P, memory, counts, h, converged, order_new, estimate):
     counts[ERROR_FAILURES] += 1
     failures = counts[FAILED_IN_STEP]
     counts[TRAPPED] += 1
-    if counts[TRAPPED] > _PATIENCE << min(counts[NEW_STARTS], 20) and memory[MAX_ORDER] > _LOW and memory[RATE_FLOOR] > 0.0:
+    if (
+        counts[TRAPPED] > _PATIENCE << min(counts[NEW_STARTS], 20)
+        and memory[MAX_ORDER] > _LOW
+        and memory[RATE_FLOOR] > 0.0
+    ):
         counts[TRAPPED], counts[NEW_STARTS], counts[ORDER], counts[PHASE] = 0, counts[NEW_STARTS] + 1, 1, 0
         return _BACK * h
     if failures == 1:
@@ -528,8 +717,18 @@ def _polynomial(P, memory, t, out):
 
 @njit(cache=True, error_model="numpy")
 def _projector(P, memory):
-    return Projector(P.n, int(memory[PROJECTION_KERNEL]), int(memory[PROJECTION_FACTORS]), int(memory[PROJECTION_REPEATED]), int(memory[DENSE_LANDING]),
-                     int(memory[PROJECTION_SIZE]), part(memory, PROJECTION_Z), part(memory, PROJECTED), part(memory, DENSE_LANDED), part(memory, KEPT))
+    return Projector(
+        P.n,
+        int(memory[PROJECTION_KERNEL]),
+        int(memory[PROJECTION_FACTORS]),
+        int(memory[PROJECTION_REPEATED]),
+        int(memory[DENSE_LANDING]),
+        int(memory[PROJECTION_SIZE]),
+        part(memory, PROJECTION_Z),
+        part(memory, PROJECTED),
+        part(memory, DENSE_LANDED),
+        part(memory, KEPT),
+    )
 
 
 @njit(cache=True, error_model="numpy")
@@ -539,13 +738,24 @@ def _onto_manifold(P, memory, context, t, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
-    """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
+    """Integrate until something has to be told; see :mod:`holonome.integrators.loop`."""
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     constant = memory[CONSTANT_STEP] > 0.0
     if counts[run.STATE] == run.START:
         _start(P, memory, counts)
-        if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], part(memory, run.Y), P.y, context, part(memory, run.EVENT_OLD)) != OK:
+        if (
+            counts[run.EVENTS] > 0
+            and call(
+                int(memory[run.EVENT_KERNEL]),
+                memory[run.T],
+                part(memory, run.Y),
+                P.y,
+                context,
+                part(memory, run.EVENT_OLD),
+            )
+            != OK
+        ):
             return run.USER_FUNCTION_FAILED
         run.watch_start(memory, context, P.y)
         counts[run.STATE] = run.STEPPING
@@ -624,14 +834,24 @@ def _accept(P, memory, counts, steps, t, h, error, order_new, estimate, terk, te
 def _reject(P, memory, counts, rejections, t, h, error, status, converged, order_new, estimate):
     """Take the step back and shrink; True if it cannot be made smaller."""
     _restore(P, memory, counts, h)
-    cause = run.ERROR_TEST if converged else (run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON))
+    cause = (
+        run.ERROR_TEST
+        if converged
+        else (
+            run.FUNCTION_RAISED if status == RAISED else (run.SINGULAR_MATRIX if status != OK else run.NEWTON)
+        )
+    )
     row = counts[run.REJECTIONS]
     rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = t, h, error, cause
     counts[run.REJECTIONS] += 1
     counts[run.REJECTED] += 1
     memory[run.H] = _shrink(P, memory, counts, h, converged, order_new, estimate)
     memory[run.T_FAILED] = t + h
-    return memory[CONSTANT_STEP] > 0.0 or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h)) or counts[FAILED_IN_STEP] > 30
+    return (
+        memory[CONSTANT_STEP] > 0.0
+        or abs(memory[run.H]) <= 1e-15 * max(abs(t), abs(t + h))
+        or counts[FAILED_IN_STEP] > 30
+    )
 
 
 @njit(cache=True, error_model="numpy")
@@ -641,7 +861,14 @@ def _record_step(P, memory, counts, steps, t, h, error, k):
     if not counts[run.KEEP_STEPS]:
         return
     row = counts[run.STEPS]
-    steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4], steps[row, 5] = t, h, error, 0.0, counts[NEWTON_IN_STEP], k
+    steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4], steps[row, 5] = (
+        t,
+        h,
+        error,
+        0.0,
+        counts[NEWTON_IN_STEP],
+        k,
+    )
     counts[run.STEPS] += 1
     if steps.shape[1] > run.STEP_COLUMNS:
         at, count = run.STEP_COLUMNS, int(memory[run.SIZE])
@@ -658,7 +885,9 @@ def polynomial_columns(size: int) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(memory_array, context_array, rows, wanted, out):
-    """The solution at many times from the stored polynomials; ``rows`` are ordered along the run.  Returns the number done."""
+    """The solution at many times from the stored polynomials; ``rows`` are ordered along the run.  Returns
+    the number done.
+    """
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     count, current = int(memory[run.SIZE]), -1

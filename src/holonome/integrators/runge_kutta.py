@@ -4,9 +4,11 @@ One step from y with k₀ = y′:
 
     k_i = F(t + c_i h, y + h Σ_{j<i} a_ij k_j),     ẑ = y + h Σ b_i k_i,     e = h Σ e_i k_i
 
-ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e is freed of its part normal to the manifold (Eich 1993,
-section 4.1), and the derivative at the end serves as k₀ of the next step; all three come from one kernel, ``landing``.  Between the steps the solution is a step of the
-same method from y to the wanted time, so it has the method's order, lies on the manifold, and costs no memory.
+ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e
+is freed of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as
+k₀ of the next step; all three come from one kernel, ``landing``.  Between the steps the solution is a step of
+the same method from y to the wanted time, so it has the method's order, lies on the manifold, and costs no
+memory.
 """
 
 from __future__ import annotations
@@ -18,15 +20,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from holonome.engine import run
-from holonome.engine.calls import NativeKernel, call, pointer, shift
-from holonome.engine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGULAR
-from holonome.engine.rank import watch_step
-from holonome.engine.run import part
+from holonome.integrators import loop as run
+from holonome.integrators.loop import part
+from holonome.integrators.rank_watch import watch_step
 from holonome.integrators.tableau import END, TABLEAUS, Tableau, addresses, combine, padded
+from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.context import DENSE_CALLS, INTERRUPTED, OK, RAISED, SINGULAR
 
-(STAGES, DERIVATIVE, LANDING, DENSE_DERIVATIVE, DENSE_LANDING, PROJECT, CHECK, CONSTANT, KAPPA, SCALE_Q, SCALE_V, SUMS, C, LAST_WEIGHT, K, K_NEW, Z,
- ERROR_VECTOR, LANDED, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, TWO_ERRORS, COORDINATES, ORDER, STIFF, STABLE) = range(30, 58)
+(
+    STAGES,
+    DERIVATIVE,
+    LANDING,
+    DENSE_DERIVATIVE,
+    DENSE_LANDING,
+    PROJECT,
+    CHECK,
+    CONSTANT,
+    KAPPA,
+    SCALE_Q,
+    SCALE_V,
+    SUMS,
+    C,
+    LAST_WEIGHT,
+    K,
+    K_NEW,
+    Z,
+    ERROR_VECTOR,
+    LANDED,
+    EXPONENT,
+    BETA,
+    LOG_ERROR,
+    AFTER_REJECTION,
+    TWO_ERRORS,
+    COORDINATES,
+    ORDER,
+    STIFF,
+    STABLE,
+) = range(30, 58)
 """Places in the header of the memory that belong to this integrator."""
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
@@ -35,10 +65,14 @@ TRUSTED, UNCONSTRAINED, CONSTRAINED = 0.0, 1.0, 2.0
 ROUNDING = 1e-15
 _SAFETY, _SHRINK, _GROW, _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.9, 0.2, 8.0, 0.3, 8
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
-"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many steps, and told after so many hits in a row."""
+"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many
+steps, and told after so many hits in a row.
+"""
 
 _CONTRADICTION = 1e-7
-"""What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
+"""What may remain of a row that depends on others, as a distance relative to the largest position (or
+velocity).
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +107,9 @@ class RungeKutta:
 
     def __post_init__(self) -> None:
         if self.name not in TABLEAUS:
-            raise ValueError(f"RungeKutta: name {self.name!r} is not known; choose one of {', '.join(TABLEAUS)}")
+            raise ValueError(
+                f"RungeKutta: name {self.name!r} is not known; choose one of {', '.join(TABLEAUS)}"
+            )
 
     @property
     def tableau(self) -> Tableau:
@@ -81,18 +117,37 @@ class RungeKutta:
 
 
 def own_memory(name: str, n: int, rows: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
-    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
+    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that
+    describe it.
+    """
     tableau, stride = TABLEAUS[name], padded(2 * n)
     stages = tableau.stages
-    sizes = {SUMS: stages + 2, C: stages, K: stages * stride, K_NEW: stride, Z: stride, ERROR_VECTOR: stride + 8, LANDED: padded(6 * n + rows + 8)}
-    header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, COORDINATES: n, KAPPA: 10.0,
-                               ORDER: tableau.order, LAST_WEIGHT: tableau.errors[0][-1], STABLE: tableau.stable}
+    sizes = {
+        SUMS: stages + 2,
+        C: stages,
+        K: stages * stride,
+        K_NEW: stride,
+        Z: stride,
+        ERROR_VECTOR: stride + 8,
+        LANDED: padded(6 * n + rows + 8),
+    }
+    header: dict[int, float] = {
+        STAGES: stages,
+        EXPONENT: 1 / (tableau.error_order + 1),
+        BETA: tableau.beta,
+        TWO_ERRORS: len(tableau.errors) - 1,
+        COORDINATES: n,
+        KAPPA: 10.0,
+        ORDER: tableau.order,
+        LAST_WEIGHT: tableau.errors[0][-1],
+        STABLE: tableau.stable,
+    }
     own, at = np.zeros(sum(sizes.values())), 0
     values = {SUMS: addresses(name, 2 * n), C: tableau.c}
     for key, size in sizes.items():
         header[key] = offset + at
         if key in values:
-            own[at: at + size] = values[key]
+            own[at : at + size] = values[key]
         at += size
     return own, header
 
@@ -125,10 +180,29 @@ class Parts(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def _parts(memory):
-    return Parts(int(memory[COORDINATES]), int(memory[run.SIZE]), int(memory[run.STRIDE]), int(memory[STAGES]), int(memory[DERIVATIVE]), int(memory[LANDING]),
-                 int(memory[DENSE_DERIVATIVE]), int(memory[DENSE_LANDING]), memory[TWO_ERRORS] > 0.0, memory[run.RTOL], part(memory, run.ATOL), part(memory, run.Y),
-                 part(memory, run.Y_OLD), part(memory, Z), part(memory, K), part(memory, K_NEW), part(memory, SUMS), part(memory, C), memory[LAST_WEIGHT],
-                 part(memory, ERROR_VECTOR), part(memory, LANDED))
+    return Parts(
+        int(memory[COORDINATES]),
+        int(memory[run.SIZE]),
+        int(memory[run.STRIDE]),
+        int(memory[STAGES]),
+        int(memory[DERIVATIVE]),
+        int(memory[LANDING]),
+        int(memory[DENSE_DERIVATIVE]),
+        int(memory[DENSE_LANDING]),
+        memory[TWO_ERRORS] > 0.0,
+        memory[run.RTOL],
+        part(memory, run.ATOL),
+        part(memory, run.Y),
+        part(memory, run.Y_OLD),
+        part(memory, Z),
+        part(memory, K),
+        part(memory, K_NEW),
+        part(memory, SUMS),
+        part(memory, C),
+        memory[LAST_WEIGHT],
+        part(memory, ERROR_VECTOR),
+        part(memory, LANDED),
+    )
 
 
 @njit(cache=True, inline="always", error_model="numpy")
@@ -176,13 +250,16 @@ def _correct(P, memory):
         z[n + i] += dv[i]
     if total - total != 0.0:
         return math.nan, False
-    contradiction = P.landed[6 * n] > _CONTRADICTION * scale_q or P.landed[6 * n + 1] > _CONTRADICTION * scale_v
+    contradiction = (
+        P.landed[6 * n] > _CONTRADICTION * scale_q or P.landed[6 * n + 1] > _CONTRADICTION * scale_v
+    )
     return max(largest_q / scale_q, largest_v / scale_v), contradiction
 
 
 @njit(cache=True, error_model="numpy")
 def _land(P, memory, context, t, y, h, measure):
-    """Bring z onto the manifold; returns (status, cause, squared error).  The derivative there is left in ``landed``.
+    """Bring z onto the manifold; returns (status, cause, squared error).  The derivative there is left in
+    ``landed``.
 
     κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
@@ -197,7 +274,9 @@ def _land(P, memory, context, t, y, h, measure):
             memory[run.T_FAILED] = t
             return status, run.SINGULAR_MATRIX, math.inf
         if measure and iteration == 0:
-            square = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size) * _share(P, y, h)
+            square = run.weighted_square(shift(P.landed, P.size), y, P.z, P.atol, P.rtol, P.size) * _share(
+                P, y, h
+            )
             if square > P.size and memory[CONSTANT] == 0.0:
                 return OK, run.ERROR_TEST, square
         correction, contradiction = _correct(P, memory)
@@ -206,7 +285,9 @@ def _land(P, memory, context, t, y, h, measure):
             return OK, run.PROJECTION_FAILED if correction == correction else run.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
             memory[KAPPA] = max(2.0 * correction / (previous * previous), 0.5 * memory[KAPPA], 1e-3)
-        if memory[KAPPA] * correction * correction <= ROUNDING or (correction < 1e-7 and correction > 0.1 * previous):
+        if memory[KAPPA] * correction * correction <= ROUNDING or (
+            correction < 1e-7 and correction > 0.1 * previous
+        ):
             return OK, run.CONTRADICTION if contradiction else 0, square
         if iteration > 2 and correction > previous:
             break
@@ -216,7 +297,9 @@ def _land(P, memory, context, t, y, h, measure):
 
 @njit(cache=True, error_model="numpy")
 def _share(P, y, h):
-    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is reduced; from the whole error, so that it cannot vanish by chance."""
+    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is
+    reduced; from the whole error, so that it cannot vanish by chance.
+    """
     if not P.two_errors:
         return 1.0
     fifth = run.weighted_square(P.error, y, P.z, P.atol, P.rtol, P.size)
@@ -240,7 +323,9 @@ def _end_without_landing(P, memory, context, t, y, h):
 
 @njit(cache=True, error_model="numpy")
 def _step(P, memory, context, t, h):
-    """Try one step of size h; the new point is left in z, its derivative in ``landed``.  Returns (status, cause of failure, error)."""
+    """Try one step of size h; the new point is left in z, its derivative in ``landed``.  Returns (status,
+    cause of failure, error).
+    """
     status = _stages(P, memory, context, t, P.y, h)
     if status != OK:
         return status, run.SINGULAR_MATRIX, math.inf
@@ -285,7 +370,10 @@ def _start(P, memory, context, counts):
     """Derivative, events and step size at the initial point."""
     n, y, landed, atol = P.n, P.y, P.landed, P.atol
     for i in range(n):
-        memory[SCALE_Q], memory[SCALE_V] = max(memory[SCALE_Q], abs(y[i]), atol[i]), max(memory[SCALE_V], abs(y[n + i]), atol[n + i])
+        memory[SCALE_Q], memory[SCALE_V] = (
+            max(memory[SCALE_Q], abs(y[i]), atol[i]),
+            max(memory[SCALE_V], abs(y[n + i]), atol[n + i]),
+        )
     counts[run.NFEV] += 1
     if memory[CHECK] == CONSTRAINED:
         for i in range(P.size + 1):
@@ -295,8 +383,13 @@ def _start(P, memory, context, counts):
             return run.OFF_MANIFOLD
         largest_q, largest_v = 0.0, 0.0
         for i in range(n):
-            largest_q, largest_v = max(largest_q, abs(landed[4 * n + i])), max(largest_v, abs(landed[5 * n + i]))
-        if status == OK and not (largest_q <= 1e-13 * memory[SCALE_Q] and largest_v <= 1e-13 * memory[SCALE_V]):
+            largest_q, largest_v = (
+                max(largest_q, abs(landed[4 * n + i])),
+                max(largest_v, abs(landed[5 * n + i])),
+            )
+        if status == OK and not (
+            largest_q <= 1e-13 * memory[SCALE_Q] and largest_v <= 1e-13 * memory[SCALE_V]
+        ):
             return run.OFF_MANIFOLD
     else:
         status = _derivative(P, context, memory[run.T], y, landed)
@@ -310,7 +403,11 @@ def _start(P, memory, context, counts):
         total += landed[i] + y[i]
     if status != OK or total - total != 0.0:
         return run.CANNOT_START
-    if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], y, y, context, part(memory, run.EVENT_OLD)) != OK:
+    if (
+        counts[run.EVENTS] > 0
+        and call(int(memory[run.EVENT_KERNEL]), memory[run.T], y, y, context, part(memory, run.EVENT_OLD))
+        != OK
+    ):
         return run.USER_FUNCTION_FAILED
     if memory[CONSTANT] > 0.0:
         memory[run.H] = memory[CONSTANT]
@@ -325,7 +422,12 @@ def _start(P, memory, context, counts):
 def _reject(memory, counts, rejections, h, error, cause):
     """Note a rejected step and shrink."""
     row = counts[run.REJECTIONS]
-    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = memory[run.T], h, error, cause
+    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = (
+        memory[run.T],
+        h,
+        error,
+        cause,
+    )
     counts[run.REJECTIONS] += 1
     counts[run.REJECTED] += 1
     shrink = max(_SHRINK, _SAFETY * error ** -memory[EXPONENT]) if cause == run.ERROR_TEST else 0.25
@@ -343,7 +445,13 @@ def _accept(P, memory, counts, steps, h, error):
     memory[SCALE_Q], memory[SCALE_V] = scale_q, scale_v
     if counts[run.KEEP_STEPS]:
         row = counts[run.STEPS]
-        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = memory[run.T], h, error, memory[run.CORRECTION], memory[run.ITERATIONS]
+        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = (
+            memory[run.T],
+            h,
+            error,
+            memory[run.CORRECTION],
+            memory[run.ITERATIONS],
+        )
         steps[row, 5] = memory[ORDER]
         if steps.shape[1] > run.STEP_COLUMNS:
             for i in range(P.size):
@@ -356,7 +464,9 @@ def _accept(P, memory, counts, steps, h, error):
     if memory[CONSTANT] > 0.0:
         return
     log_error = math.log(max(error, 1e-10))
-    grow = _SAFETY * math.exp(memory[BETA] * memory[LOG_ERROR] - (memory[EXPONENT] - 0.75 * memory[BETA]) * log_error)
+    grow = _SAFETY * math.exp(
+        memory[BETA] * memory[LOG_ERROR] - (memory[EXPONENT] - 0.75 * memory[BETA]) * log_error
+    )
     limit = 1.0 if memory[AFTER_REJECTION] > 0.0 else _GROW
     memory[LOG_ERROR], memory[AFTER_REJECTION] = log_error, 0.0
     memory[run.H] = min(abs(h) * min(limit, max(_SHRINK, grow)), memory[run.H_MAX])
@@ -364,7 +474,9 @@ def _accept(P, memory, counts, steps, h, error):
 
 @njit(cache=True, error_model="numpy")
 def _looks_stiff(P, memory, h):
-    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to the same time (Hairer & Wanner, section IV.2)."""
+    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to
+    the same time (Hairer & Wanner, section IV.2).
+    """
     combine(P.sums, P.stages - 1, h, P.y_old, P.k, P.z)
     k, rates, distance = shift(P.k, (P.stages - 1) * P.stride), 0.0, 0.0
     for i in range(P.size):
@@ -421,12 +533,20 @@ def _inside(P, memory, context, t_old, y_old, t):
 
 @njit(cache=True, error_model="numpy")
 def _cross(P, memory, context, counts, points):
-    """Step over a switch: the state stays, the derivative and the step size are new, and the far side is a point of its own."""
+    """Step over a switch: the state stays, the derivative and the step size are new, and the far side is a
+    point of its own.
+    """
     if run.cross_switch(memory, counts, points) != run.DONE:
         return run.FULL
     status = _derivative(P, context, memory[run.T], P.y, P.k)
     if status != OK:
-        return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED if status == INTERRUPTED else run.STEP_TOO_SMALL
+        return (
+            run.USER_FUNCTION_FAILED
+            if status == RAISED
+            else run.STOPPED
+            if status == INTERRUPTED
+            else run.STEP_TOO_SMALL
+        )
     if memory[CONSTANT] == 0.0:
         memory[run.H] = min(memory[run.H], _first_step(P, memory, context, counts))
         memory[AFTER_REJECTION] = 0.0
@@ -436,7 +556,7 @@ def _cross(P, memory, context, counts, points):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
-    """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
+    """Integrate until something has to be told; see :mod:`holonome.integrators.loop`."""
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     if counts[run.STATE] == run.START:
@@ -445,7 +565,12 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return failure
         run.watch_start(memory, context, P.y)
         counts[run.STATE] = run.STEPPING
-    constant, projected, watch, watched = memory[CONSTANT] > 0.0, memory[PROJECT] > 0.0, memory[run.WATCH] > 0.0, part(memory, run.WATCH)
+    constant, projected, watch, watched = (
+        memory[CONSTANT] > 0.0,
+        memory[PROJECT] > 0.0,
+        memory[run.WATCH] > 0.0,
+        part(memory, run.WATCH),
+    )
     while True:
         if counts[run.STATE] == run.CROSSING:
             code = _cross(P, memory, context, counts, points)
@@ -487,8 +612,19 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         if not projected:
             run.watch(memory, context, counts, found, P.y_old, shift(P.y_old, P.n), P.y, shift(P.y, P.n))
         elif watch:
-            counts[run.FOUND] = watch_step(watched, context, t, P.y_old, shift(P.y_old, P.n), memory[run.T], P.y, shift(P.y, P.n), shift(P.landed, 6 * P.n + 2), found,
-                                           counts[run.FOUND])
+            counts[run.FOUND] = watch_step(
+                watched,
+                context,
+                t,
+                P.y_old,
+                shift(P.y_old, P.n),
+                memory[run.T],
+                P.y,
+                shift(P.y, P.n),
+                shift(P.landed, 6 * P.n + 2),
+                found,
+                counts[run.FOUND],
+            )
         code = run.look_for_events(memory, context, counts, found)
         if code != run.DONE:
             return code
@@ -496,7 +632,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(memory_array, context_array, times, states, wanted, out):
-    """The solution at many times from the stored steps: ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the number done."""
+    """The solution at many times from the stored steps: ``times`` (ordered along the run) and ``states`` (one
+    row each) bracket every wanted time.  Returns the number done.
+    """
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     way = 1.0 if times[-1] >= times[0] else -1.0

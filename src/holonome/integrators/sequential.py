@@ -1,17 +1,21 @@
-"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together, step by step.
+"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together,
+step by step.
 
     for each step:  for s = 1 … S:  a step of the method for x_s, in which y_{s−1} is known
 
-so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1})
-in its second.  The others take the value that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
+so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper
+does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value
+that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
 
-Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at the end of a step: the new one begins where the
-last one stands, and the step is repeated.  x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too
-large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In a layer of length ε behind a start, more iterations help only as far as
-y₀ agrees with y there, (2.14) and Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
+Where the number of iterations is free, one is added as soon as the last two differ by more than half the
+tolerance at the end of a step: the new one begins where the last one stands, and the step is repeated.
+x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far
+more, ε is too large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.
+In a layer of length ε behind a start, more iterations help only as far as y₀ agrees with y there, (2.14) and
+Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
 
-A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the constraints: ε⁻¹ B E g′ then is far larger than all
-accelerations before.
+A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly
+violates the constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
 """
 
 from __future__ import annotations
@@ -22,44 +26,129 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from holonome.engine import run
-from holonome.engine.calls import NativeKernel, call, pointer, shift
-from holonome.engine.context import INTERRUPTED, OK, RAISED, SINGULAR
-from holonome.engine.run import part
+from holonome.integrators import loop as run
+from holonome.integrators.loop import part
 from holonome.integrators.tableau import END, TABLEAUS, addresses, combine, padded
+from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 
-(RATE, FREE, STABILIZATION, TIMES, STATE, CARRIED, ACTIVE, ACTIVE_OLD, MOST, AUTOMATIC, MESH, CONSTANT, ORDER, EPS, Y0, X, X_OLD, F, F_OLD, CARRY, CARRY_OLD, X_NEW, F_NEW,
- CARRY_NEW, K, STAGE_CARRY, POINT, OUT, Z, ERROR_VECTOR, STAGES, SUMS, C, LAST_WEIGHT, TWO_ERRORS, EXPONENT, BETA, LOG_ERROR, AFTER_REJECTION, HELD, T_HELD, DIFFERENCE,
- VIOLATION, LARGEST, FASTEST, IMPASSE, INDEX, BEFORE, MULTIPLIER, TAU, FIRST, HOLDS) = range(30, 82)
+(
+    RATE,
+    FREE,
+    STABILIZATION,
+    TIMES,
+    STATE,
+    CARRIED,
+    ACTIVE,
+    ACTIVE_OLD,
+    MOST,
+    AUTOMATIC,
+    MESH,
+    CONSTANT,
+    ORDER,
+    EPS,
+    Y0,
+    X,
+    X_OLD,
+    F,
+    F_OLD,
+    CARRY,
+    CARRY_OLD,
+    X_NEW,
+    F_NEW,
+    CARRY_NEW,
+    K,
+    STAGE_CARRY,
+    POINT,
+    OUT,
+    Z,
+    ERROR_VECTOR,
+    STAGES,
+    SUMS,
+    C,
+    LAST_WEIGHT,
+    TWO_ERRORS,
+    EXPONENT,
+    BETA,
+    LOG_ERROR,
+    AFTER_REJECTION,
+    HELD,
+    T_HELD,
+    DIFFERENCE,
+    VIOLATION,
+    LARGEST,
+    FASTEST,
+    IMPASSE,
+    INDEX,
+    BEFORE,
+    MULTIPLIER,
+    TAU,
+    FIRST,
+    HOLDS,
+) = range(30, 82)
 """Places in the header of the memory that belong to this integrator."""
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 SETTLED, HELPS, ASTRAY = 0.5, 0.9, (2.0, 30.0)
 _PARTLY, _SUDDEN, _SEEN, MOST_RESTARTS = 0.3, 3.0, 1e3, 8
 _LATER = 20.0
-"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles late."""
+"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles
+late.
+"""
 
 RESTARTS, HELD_STEPS = run.ITERATIONS, run.CORRECTION
 MOST_HELD_STEPS = 8
 """Steps in a row with a held value: more, and the position is not an isolated singular one."""
 
 
-def own_memory(name: str, size: int, carried: int, most: int, offset: int) -> tuple[np.ndarray, dict[int, float]]:
-    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that describe it."""
+def own_memory(
+    name: str, size: int, carried: int, most: int, offset: int
+) -> tuple[np.ndarray, dict[int, float]]:
+    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that
+    describe it.
+    """
     tableau, stride = TABLEAUS[name], padded(size)
     stages = tableau.stages
     whole = most * stride
-    sizes = {SUMS: stages + 2, C: stages, EPS: most, Y0: 2 + 3 * carried, FIRST: carried, X: whole, X_OLD: whole,
-             X_NEW: whole, F: whole, F_OLD: whole, F_NEW: whole, CARRY: most * carried, CARRY_OLD: most * carried, CARRY_NEW: most * carried, K: stages * stride,
-             STAGE_CARRY: most * stages * carried, POINT: stride, OUT: size + carried + 2, Z: carried + 1, ERROR_VECTOR: stride}
-    header: dict[int, float] = {STAGES: stages, EXPONENT: 1 / (tableau.error_order + 1), BETA: tableau.beta, TWO_ERRORS: len(tableau.errors) - 1, ORDER: tableau.order, STATE: size,
-                               CARRIED: carried, MOST: most, LAST_WEIGHT: tableau.errors[0][-1]}
+    sizes = {
+        SUMS: stages + 2,
+        C: stages,
+        EPS: most,
+        Y0: 2 + 3 * carried,
+        FIRST: carried,
+        X: whole,
+        X_OLD: whole,
+        X_NEW: whole,
+        F: whole,
+        F_OLD: whole,
+        F_NEW: whole,
+        CARRY: most * carried,
+        CARRY_OLD: most * carried,
+        CARRY_NEW: most * carried,
+        K: stages * stride,
+        STAGE_CARRY: most * stages * carried,
+        POINT: stride,
+        OUT: size + carried + 2,
+        Z: carried + 1,
+        ERROR_VECTOR: stride,
+    }
+    header: dict[int, float] = {
+        STAGES: stages,
+        EXPONENT: 1 / (tableau.error_order + 1),
+        BETA: tableau.beta,
+        TWO_ERRORS: len(tableau.errors) - 1,
+        ORDER: tableau.order,
+        STATE: size,
+        CARRIED: carried,
+        MOST: most,
+        LAST_WEIGHT: tableau.errors[0][-1],
+    }
     own, at = np.zeros(sum(map(padded, sizes.values()))), 0
     values = {SUMS: addresses(name, size), C: tableau.c}
     for key, length in sizes.items():
         header[key] = offset + at
         if key in values:
-            own[at: at + length] = values[key]
+            own[at : at + length] = values[key]
         at += padded(length)
     return own, header
 
@@ -97,10 +186,33 @@ class Parts(NamedTuple):
 @njit(cache=True)
 def _parts(memory):
     size = int(memory[STATE])
-    return Parts(size, (size + 3) // 4 * 4, int(memory[CARRIED]), int(memory[STAGES]), int(memory[RATE]), int(memory[FREE]), int(memory[TIMES]), memory[MESH] > 0.0,
-                 memory[run.RTOL], part(memory, run.ATOL), part(memory, EPS), part(memory, Y0), part(memory, FIRST), part(memory, K), part(memory, SUMS),
-                 part(memory, C), memory[LAST_WEIGHT], part(memory, POINT), part(memory, OUT), part(memory, Z), part(memory, ERROR_VECTOR),
-                 part(memory, STAGE_CARRY), part(memory, X_NEW), part(memory, F_NEW), part(memory, CARRY_NEW))
+    return Parts(
+        size,
+        (size + 3) // 4 * 4,
+        int(memory[CARRIED]),
+        int(memory[STAGES]),
+        int(memory[RATE]),
+        int(memory[FREE]),
+        int(memory[TIMES]),
+        memory[MESH] > 0.0,
+        memory[run.RTOL],
+        part(memory, run.ATOL),
+        part(memory, EPS),
+        part(memory, Y0),
+        part(memory, FIRST),
+        part(memory, K),
+        part(memory, SUMS),
+        part(memory, C),
+        memory[LAST_WEIGHT],
+        part(memory, POINT),
+        part(memory, OUT),
+        part(memory, Z),
+        part(memory, ERROR_VECTOR),
+        part(memory, STAGE_CARRY),
+        part(memory, X_NEW),
+        part(memory, F_NEW),
+        part(memory, CARRY_NEW),
+    )
 
 
 @njit(cache=True)
@@ -126,8 +238,16 @@ def _y0(P, t):
 
 @njit(cache=True)
 def _expand(P, memory, context, way, t, x):
-    """Let y₀ begin with y, y′, y″ of the exact solution through x, (2.14) with m = 2, from differences over τ/1000.  Where y is not known it stays constant."""
-    n, size, h, exact, y = P.carried, P.size, 1e-3 * way * memory[TAU], int(memory[MULTIPLIER]), shift(P.y0, 2)
+    """Let y₀ begin with y, y′, y″ of the exact solution through x, (2.14) with m = 2, from differences over
+    τ/1000.  Where y is not known it stays constant.
+    """
+    n, size, h, exact, y = (
+        P.carried,
+        P.size,
+        1e-3 * way * memory[TAU],
+        int(memory[MULTIPLIER]),
+        shift(P.y0, 2),
+    )
     P.y0[0], P.y0[1] = t, way / memory[TAU]
     if call(exact, t, x, P.z, context, P.first) != OK:
         return
@@ -172,19 +292,41 @@ def _rate(P, memory, context, t, s, x, previous, last, f, carry):
 
 @njit(cache=True)
 def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
-    """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.  Returns the status and the squared error, summed."""
+    """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.
+    Returns the status and the squared error, summed.
+    """
     total, stages, size, stride, carried = 0.0, P.stages, P.size, P.stride, P.carried
     for s in range(active):
         x, last = shift(x_all, s * stride), shift(carry_all, s * carried)
-        x_new, f_new, carry_new = shift(P.x_new, s * stride), shift(P.f_new, s * stride), shift(P.carry_new, s * carried)
-        own, before = shift(P.stage_carry, s * stages * carried), shift(P.stage_carry, (s - 1) * stages * carried)
+        x_new, f_new, carry_new = (
+            shift(P.x_new, s * stride),
+            shift(P.f_new, s * stride),
+            shift(P.carry_new, s * carried),
+        )
+        own, before = (
+            shift(P.stage_carry, s * stages * carried),
+            shift(P.stage_carry, (s - 1) * stages * carried),
+        )
         finished = shift(P.carry_new, (s - 1) * carried)
         _copy(shift(f_all, s * stride), P.k, stride)
         _copy(last, own, carried)
         for i in range(1, stages):
             combine(P.sums, i, h, x, P.k, P.point)
-            previous = _y0(P, t + P.c[i] * h) if s == 0 else finished if P.mesh else shift(before, i * carried)
-            status = _rate(P, memory, context, t + P.c[i] * h, s, P.point, previous, last, shift(P.k, i * stride), shift(own, i * carried))
+            previous = (
+                _y0(P, t + P.c[i] * h) if s == 0 else finished if P.mesh else shift(before, i * carried)
+            )
+            status = _rate(
+                P,
+                memory,
+                context,
+                t + P.c[i] * h,
+                s,
+                P.point,
+                previous,
+                last,
+                shift(P.k, i * stride),
+                shift(own, i * carried),
+            )
             if status != OK:
                 return status, math.inf
         combine(P.sums, END, h, x, P.k, x_new)
@@ -195,7 +337,9 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
             if status == OK:
                 for i in range(size):
                     x_new[i] += P.out[i]
-        status = _rate(P, memory, context, t + h, s, x_new, _y0(P, t + h) if s == 0 else finished, last, f_new, carry_new)
+        status = _rate(
+            P, memory, context, t + h, s, x_new, _y0(P, t + h) if s == 0 else finished, last, f_new, carry_new
+        )
         if status != OK:
             return status, math.inf
         if measure:
@@ -205,7 +349,9 @@ def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
 
 @njit(cache=True)
 def _error(P, memory, x, x_new, f_new, h):
-    """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in :mod:`holonome.integrators.runge_kutta`."""
+    """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in
+    :mod:`holonome.integrators.runge_kutta`.
+    """
     combine(P.sums, P.stages, h, x, P.k, P.error)
     for i in range(P.size):
         P.error[i] += h * P.last_weight * f_new[i]
@@ -219,14 +365,18 @@ def _error(P, memory, x, x_new, f_new, h):
 
 @njit(cache=True)
 def difference(x, other, atol, rtol, size, order):
-    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′ likewise, with _LATER times the tolerance."""
+    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′
+    likewise, with _LATER times the tolerance.
+    """
     n, distance = size // order, 0.0
     for level in range(order):
         scale = 0.0
         for i in range(level * n, (level + 1) * n):
             scale = max(scale, abs(x[i]))
         for i in range(level * n, (level + 1) * n):
-            distance = max(distance, abs(x[i] - other[i]) / ((atol[i] + rtol * scale) * (1.0 if level == 0 else _LATER)))
+            distance = max(
+                distance, abs(x[i] - other[i]) / ((atol[i] + rtol * scale) * (1.0 if level == 0 else _LATER))
+            )
     return distance
 
 
@@ -236,7 +386,18 @@ def _add(P, memory, context, active, t):
     x_all, f_all, carry_all = part(memory, X), part(memory, F), part(memory, CARRY)
     last = shift(carry_all, (active - 1) * P.carried)
     _copy(shift(x_all, (active - 1) * P.stride), shift(x_all, active * P.stride), P.stride)
-    status = _rate(P, memory, context, t, active, shift(x_all, active * P.stride), last, last, shift(f_all, active * P.stride), shift(carry_all, active * P.carried))
+    status = _rate(
+        P,
+        memory,
+        context,
+        t,
+        active,
+        shift(x_all, active * P.stride),
+        last,
+        last,
+        shift(f_all, active * P.stride),
+        shift(carry_all, active * P.carried),
+    )
     memory[ACTIVE] = active + 1.0
     return status
 
@@ -266,9 +427,26 @@ def _rates(P, memory, context, counts):
     for s in range(int(memory[ACTIVE])):
         previous = _y0(P, t) if s == 0 else shift(carry_all, (s - 1) * P.carried)
         counts[run.NFEV] += 1
-        status = _rate(P, memory, context, t, s, shift(x_all, s * P.stride), previous, previous, shift(f_all, s * P.stride), shift(carry_all, s * P.carried))
+        status = _rate(
+            P,
+            memory,
+            context,
+            t,
+            s,
+            shift(x_all, s * P.stride),
+            previous,
+            previous,
+            shift(f_all, s * P.stride),
+            shift(carry_all, s * P.carried),
+        )
         if status != OK:
-            return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED if status == INTERRUPTED else run.CANNOT_START
+            return (
+                run.USER_FUNCTION_FAILED
+                if status == RAISED
+                else run.STOPPED
+                if status == INTERRUPTED
+                else run.CANNOT_START
+            )
     return OK
 
 
@@ -287,7 +465,18 @@ def _start(P, memory, context, counts):
     failure = _rates(P, memory, context, counts)
     if failure != OK:
         return failure
-    if counts[run.EVENTS] > 0 and call(int(memory[run.EVENT_KERNEL]), memory[run.T], part(memory, run.Y), part(memory, run.Y), context, part(memory, run.EVENT_OLD)) != OK:
+    if (
+        counts[run.EVENTS] > 0
+        and call(
+            int(memory[run.EVENT_KERNEL]),
+            memory[run.T],
+            part(memory, run.Y),
+            part(memory, run.Y),
+            context,
+            part(memory, run.EVENT_OLD),
+        )
+        != OK
+    ):
         return run.USER_FUNCTION_FAILED
     memory[run.H] = memory[CONSTANT] if memory[CONSTANT] > 0.0 else memory[run.FIRST_STEP]
     return OK
@@ -295,7 +484,8 @@ def _start(P, memory, context, counts):
 
 @njit(cache=True)
 def suddenly_violated(x, f, first, size, violation, tolerance, largest, fastest, eps):
-    """Whether a substantial part of the velocity (for index 2: of x) violates the constraints, and would be stopped faster than anything before.
+    """Whether a substantial part of the velocity (for index 2: of x) violates the constraints, and would be
+    stopped faster than anything before.
 
     Entries from ``first`` on count.  Returns the largest of them and of their rates so far, too.
     """
@@ -304,14 +494,33 @@ def suddenly_violated(x, f, first, size, violation, tolerance, largest, fastest,
         largest, rate = max(largest, abs(x[i])), max(rate, abs(f[i]))
     if fastest == 0.0 or violation < 0.1 * _PARTLY * largest:
         fastest = max(fastest, rate)
-    return largest, fastest, violation > _SEEN * tolerance and violation > _PARTLY * largest and violation > _SUDDEN * fastest * eps
+    return (
+        largest,
+        fastest,
+        violation > _SEEN * tolerance
+        and violation > _PARTLY * largest
+        and violation > _SUDDEN * fastest * eps,
+    )
 
 
 @njit(cache=True)
 def _is_impasse(P, memory, active):
-    x, f, first = shift(P.x_new, (active - 1) * P.stride), shift(P.f_new, (active - 1) * P.stride), P.size // 2 if memory[INDEX] > 2.0 else 0
-    memory[LARGEST], memory[FASTEST], impasse = suddenly_violated(x, f, first, P.size, memory[VIOLATION], P.atol[first], memory[LARGEST], memory[FASTEST],
-                                                                           P.eps[active - 1])
+    x, f, first = (
+        shift(P.x_new, (active - 1) * P.stride),
+        shift(P.f_new, (active - 1) * P.stride),
+        P.size // 2 if memory[INDEX] > 2.0 else 0,
+    )
+    memory[LARGEST], memory[FASTEST], impasse = suddenly_violated(
+        x,
+        f,
+        first,
+        P.size,
+        memory[VIOLATION],
+        P.atol[first],
+        memory[LARGEST],
+        memory[FASTEST],
+        P.eps[active - 1],
+    )
     return impasse
 
 
@@ -320,7 +529,13 @@ def _accept(P, memory, counts, steps, h, error, active):
     """Move on, and choose the next step size."""
     if counts[run.KEEP_STEPS]:
         row = counts[run.STEPS]
-        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = memory[run.T], h, error, memory[DIFFERENCE], active
+        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = (
+            memory[run.T],
+            h,
+            error,
+            memory[DIFFERENCE],
+            active,
+        )
         steps[row, 5] = memory[ORDER]
         if steps.shape[1] > run.STEP_COLUMNS:
             x_all, column = part(memory, X), run.STEP_COLUMNS + 3 + 3 * P.carried
@@ -344,7 +559,9 @@ def _accept(P, memory, counts, steps, h, error, active):
     if memory[CONSTANT] > 0.0:
         return
     log_error = math.log(max(error, 1e-10))
-    grow = _SAFETY * math.exp(memory[BETA] * memory[LOG_ERROR] - (memory[EXPONENT] - 0.75 * memory[BETA]) * log_error)
+    grow = _SAFETY * math.exp(
+        memory[BETA] * memory[LOG_ERROR] - (memory[EXPONENT] - 0.75 * memory[BETA]) * log_error
+    )
     limit = 1.0 if memory[AFTER_REJECTION] > 0.0 else _GROW
     memory[LOG_ERROR], memory[AFTER_REJECTION] = log_error, 0.0
     memory[run.H] = min(abs(h) * min(limit, max(_SHRINK, grow)), memory[run.H_MAX])
@@ -353,10 +570,17 @@ def _accept(P, memory, counts, steps, h, error, active):
 @njit(cache=True)
 def _reject(memory, counts, rejections, h, error, cause):
     row = counts[run.REJECTIONS]
-    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = memory[run.T], h, error, cause
+    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = (
+        memory[run.T],
+        h,
+        error,
+        cause,
+    )
     counts[run.REJECTIONS] += 1
     counts[run.REJECTED] += 1
-    memory[run.H] = abs(h) * (max(_SHRINK, _SAFETY * error ** -memory[EXPONENT]) if cause == run.ERROR_TEST else 0.25)
+    memory[run.H] = abs(h) * (
+        max(_SHRINK, _SAFETY * error ** -memory[EXPONENT]) if cause == run.ERROR_TEST else 0.25
+    )
     memory[AFTER_REJECTION] = 1.0
 
 
@@ -375,7 +599,18 @@ def _next(memory, counts):
 def interpolant(t, y, memory, context, out):
     """The solution at a time inside the last step: a step of all iterations from its beginning."""
     P, active = _parts(memory), int(memory[ACTIVE_OLD])
-    status, _ = _sweep(P, memory, context, active, part(memory, X_OLD), part(memory, F_OLD), part(memory, CARRY_OLD), memory[run.T_OLD], t - memory[run.T_OLD], False)
+    status, _ = _sweep(
+        P,
+        memory,
+        context,
+        active,
+        part(memory, X_OLD),
+        part(memory, F_OLD),
+        part(memory, CARRY_OLD),
+        memory[run.T_OLD],
+        t - memory[run.T_OLD],
+        False,
+    )
     _show(P, memory, P.x_new, P.carry_new, active, out)
     return status
 
@@ -392,7 +627,7 @@ def _cross(P, memory, context, counts, points):
 
 @njit(cache=True, nogil=True)
 def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
-    """Integrate until something has to be told; see :mod:`holonome.engine.run`."""
+    """Integrate until something has to be told; see :mod:`holonome.integrators.loop`."""
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     constant, automatic = memory[CONSTANT] > 0.0, memory[AUTOMATIC] > 0.0
@@ -423,7 +658,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
             return run.STEP_TOO_SMALL
         counts[run.NFEV] += P.stages * active
         held = memory[HELD]
-        status, square = _sweep(P, memory, context, active, part(memory, X), part(memory, F), part(memory, CARRY), t, h, True)
+        status, square = _sweep(
+            P, memory, context, active, part(memory, X), part(memory, F), part(memory, CARRY), t, h, True
+        )
         if status == INTERRUPTED:
             return run.STOPPED
         error, cause = math.sqrt(square / (active * P.size)), 0
@@ -439,9 +676,15 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
                 return run.STEP_TOO_SMALL
             continue
         last = shift(P.x_new, (active - 1) * P.stride)
-        memory[DIFFERENCE] = difference(last, shift(last, -P.stride), P.atol, P.rtol, P.size, int(memory[INDEX]) - 1) if active > 1 else math.inf
+        memory[DIFFERENCE] = (
+            difference(last, shift(last, -P.stride), P.atol, P.rtol, P.size, int(memory[INDEX]) - 1)
+            if active > 1
+            else math.inf
+        )
         if automatic and memory[DIFFERENCE] > SETTLED:
-            if active < int(memory[MOST]) and (memory[BEFORE] == 0.0 or memory[DIFFERENCE] < HELPS * memory[BEFORE]):
+            if active < int(memory[MOST]) and (
+                memory[BEFORE] == 0.0 or memory[DIFFERENCE] < HELPS * memory[BEFORE]
+            ):
                 memory[BEFORE] = memory[DIFFERENCE]
                 counts[run.NFEV] += 1
                 status = _add(P, memory, context, active, t)
@@ -466,7 +709,16 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
         _accept(P, memory, counts, steps, h, error, active)
         run.arrive(memory, counts, t, h, memory[CONSTANT])
         at = (active - 1) * P.stride
-        run.watch(memory, context, counts, found, shift(part(memory, X_OLD), at), shift(part(memory, F_OLD), at), last, shift(P.f_new, at))
+        run.watch(
+            memory,
+            context,
+            counts,
+            found,
+            shift(part(memory, X_OLD), at),
+            shift(part(memory, F_OLD), at),
+            last,
+            shift(P.f_new, at),
+        )
         code = run.look_for_events(memory, context, counts, found)
         if code != run.DONE:
             return code
@@ -474,7 +726,9 @@ def advance(memory_array, context_array, counts, points, steps, rejections, foun
 
 @njit(cache=True, nogil=True)
 def evaluate(memory_array, context_array, starts, counts, states, wanted, out):
-    """The solution at many times from stored steps: where each began, how many iterations it had, and (one row each) ε, y₀ and all of them.  Returns the number done."""
+    """The solution at many times from stored steps: where each began, how many iterations it had, and (one
+    row each) ε, y₀ and all of them.  Returns the number done.
+    """
     memory, context = pointer(memory_array), pointer(context_array)
     P = _parts(memory)
     way = 1.0 if starts[-1] >= starts[0] else -1.0
@@ -499,10 +753,35 @@ def evaluate(memory_array, context_array, starts, counts, states, wanted, out):
                 x_all[i] = states[lower, 3 + 3 * P.carried + i]
             for s in range(active):
                 previous = _y0(P, starts[lower]) if s == 0 else shift(carry_all, (s - 1) * P.carried)
-                if _rate(P, memory, context, starts[lower], s, shift(x_all, s * P.stride), previous, previous, shift(f_all, s * P.stride), shift(carry_all, s * P.carried)) != OK:
+                if (
+                    _rate(
+                        P,
+                        memory,
+                        context,
+                        starts[lower],
+                        s,
+                        shift(x_all, s * P.stride),
+                        previous,
+                        previous,
+                        shift(f_all, s * P.stride),
+                        shift(carry_all, s * P.carried),
+                    )
+                    != OK
+                ):
                     return row
             current = lower
-        status, _ = _sweep(P, memory, context, active, x_all, f_all, carry_all, starts[lower], wanted[row] - starts[lower], False)
+        status, _ = _sweep(
+            P,
+            memory,
+            context,
+            active,
+            x_all,
+            f_all,
+            carry_all,
+            starts[lower],
+            wanted[row] - starts[lower],
+            False,
+        )
         if status != OK:
             return row
         _show(P, memory, P.x_new, P.carry_new, active, pointer(out[row]))

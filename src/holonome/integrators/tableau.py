@@ -4,8 +4,9 @@
     end         out = y + h Σ b_j k_j
     errors      out = h Σ e_j k_j
 
-A loop over rows of coefficients in memory takes a quarter of the time of a step of a small mechanism.  Here zeros of the tableau cost nothing, four components are summed at
-once, in two halves that do not wait for each other, and every address is known: that is more than twice as fast.
+A loop over rows of coefficients in memory takes a quarter of the time of a step of a small mechanism.  Here
+zeros of the tableau cost nothing, four components are summed at once, in two halves that do not wait for each
+other, and every address is known: that is more than twice as fast.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from holonome.compilation import Kernel, compiled
-from holonome.engine.calls import call
 from holonome.integrators import dop853
+from holonome.machine.calls import call
+from holonome.machine.compilation import Kernel, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tableau:
-    """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at the end, the order, that of the estimate, and the length of the real
-    stability interval.
+    """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at
+    the end, the order, that of the estimate, and the length of the real stability interval.
     """
 
     a: np.ndarray
@@ -46,7 +47,9 @@ class Tableau:
         return len(self.b)
 
     def sums(self) -> Iterator[tuple[np.ndarray, bool]]:
-        """Coefficients of the end, of stages 1, 2, …, and of both errors, in the order of their addresses; and whether y is added."""
+        """Coefficients of the end, of stages 1, 2, …, and of both errors, in the order of their addresses;
+        and whether y is added.
+        """
         yield self.b, True
         for i in range(1, self.stages):
             yield self.a[i, :i], True
@@ -63,12 +66,28 @@ def _full(entries: dict[int, float], size: int) -> np.ndarray:
 
 
 def _heun() -> Tableau:
-    return Tableau(_lower([[], [1]]), np.array([1 / 2, 1 / 2]), np.array([0.0, 1.0]), (np.array([-1 / 2, 1 / 2, 0.0]),), 2, 1, 2.0)
+    return Tableau(
+        _lower([[], [1]]),
+        np.array([1 / 2, 1 / 2]),
+        np.array([0.0, 1.0]),
+        (np.array([-1 / 2, 1 / 2, 0.0]),),
+        2,
+        1,
+        2.0,
+    )
 
 
 def _dormand_prince() -> Tableau:
-    a = _lower([[], [1 / 5], [3 / 40, 9 / 40], [44 / 45, -56 / 15, 32 / 9], [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
-                [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656]])
+    a = _lower(
+        [
+            [],
+            [1 / 5],
+            [3 / 40, 9 / 40],
+            [44 / 45, -56 / 15, 32 / 9],
+            [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
+            [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+        ]
+    )
     b = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84])
     e = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
     return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, 3.3, beta=0.08)
@@ -76,7 +95,16 @@ def _dormand_prince() -> Tableau:
 
 def _dormand_prince_8() -> Tableau:
     a = np.array([_full(row, 12) for row in dop853.A])
-    return Tableau(a, _full(dop853.B, 12), np.array(dop853.C), (_full(dop853.E5, 13), _full(dop853.E3, 13)), 8, 7, 6.1, beta=0.05)
+    return Tableau(
+        a,
+        _full(dop853.B, 12),
+        np.array(dop853.C),
+        (_full(dop853.E5, 13), _full(dop853.E3, 13)),
+        8,
+        7,
+        6.1,
+        beta=0.05,
+    )
 
 
 TABLEAUS = {"heun": _heun(), "dopri5": _dormand_prince(), "dop853": _dormand_prince_8()}
@@ -108,7 +136,9 @@ def addresses(name: str, size: int) -> list[int]:
     stride, sums = padded(size), list(TABLEAUS[name].sums())
     with _lock:
         if (name, stride) not in _compiled:
-            _compiled[name, stride] = compiled("\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(sums)), "sum0")
+            _compiled[name, stride] = compiled(
+                "\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(sums)), "sum0"
+            )
         code = _compiled[name, stride]
     return [code.address_of(f"sum{i}") for i in range(len(sums))]
 
@@ -120,18 +150,29 @@ def _splat(value: float) -> str:
 def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) -> str:
     """One sum, a kernel with h in place of t, and k in place of z.
 
-    The last k was written just before, number by number.  It is loaded in the same way, or the processor would wait until all of it has left for memory, and it enters last, with
-    nothing to do behind it but one multiplication and one addition.
+    The last k was written just before, number by number.  It is loaded in the same way, or the processor
+    would wait until all of it has left for memory, and it enters last, with nothing to do behind it but one
+    multiplication and one addition.
     """
-    lines = [f"%first = insertelement {_VECTOR} poison, double %t, i64 0", f"%h = shufflevector {_VECTOR} %first, {_VECTOR} poison, <{WIDTH} x i32> zeroinitializer",
-             "br label %loop", "loop:", "%i = phi i64 [0, %0], [%next, %loop]", "%k = getelementptr double, ptr %z, i64 %i"]
+    lines = [
+        f"%first = insertelement {_VECTOR} poison, double %t, i64 0",
+        f"%h = shufflevector {_VECTOR} %first, {_VECTOR} poison, <{WIDTH} x i32> zeroinitializer",
+        "br label %loop",
+        "loop:",
+        "%i = phi i64 [0, %0], [%next, %loop]",
+        "%k = getelementptr double, ptr %z, i64 %i",
+    ]
 
     def value(result: str, text: str) -> str:
         lines.append(f"{result} = {text}")
         return result
 
     def loaded(result: str, base: str, offset: int) -> str:
-        return value(result, f"load {_VECTOR}, ptr {value(f'{result}at', f'getelementptr double, ptr {base}, i64 {offset}')}, align 8")
+        return value(
+            result,
+            f"load {_VECTOR}, ptr {value(f'{result}at', f'getelementptr double, ptr {base}, i64 {offset}')}, "
+            "align 8",
+        )
 
     def times(result: str, a: str, b: str) -> str:
         return value(result, f"fmul contract {_VECTOR} {a}, {b}")
@@ -146,14 +187,29 @@ def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) ->
         sums = [*sums, product] if turn < 2 else [sums[1], plus(f"%sum{j}", sums[0], product)]
     total = times("%rest", "%h", plus("%both", *sums) if len(sums) == 2 else sums[0]) if sums else None
     if with_y:
-        y = value("%y0", f"load {_VECTOR}, ptr {value('%y0at', 'getelementptr double, ptr %y, i64 %i')}, align 8")
+        y = value(
+            "%y0", f"load {_VECTOR}, ptr {value('%y0at', 'getelementptr double, ptr %y, i64 %i')}, align 8"
+        )
         total = plus("%base", y, total) if total else y
     newest = "poison"
     for i in range(WIDTH):
-        number = value(f"%number{i}", f"load volatile double, ptr {value(f'%number{i}at', f'getelementptr double, ptr %k, i64 {last * stride + i}')}")
+        number = value(
+            f"%number{i}",
+            "load volatile double, ptr "
+            f"{value(f'%number{i}at', f'getelementptr double, ptr %k, i64 {last * stride + i}')}",
+        )
         newest = value(f"%newest{i}", f"insertelement {_VECTOR} {newest}, double {number}, i64 {i}")
     change = times("%change", times("%weight", "%h", _splat(coefficients[last])), newest)
     result = plus("%result", total, change) if total else change
-    lines += [f"store {_VECTOR} {result}, ptr {value('%outat', 'getelementptr double, ptr %out, i64 %i')}, align 8", f"%next = add i64 %i, {WIDTH}",
-              f"%more = icmp slt i64 %next, {stride}", "br i1 %more, label %loop, label %end", "end:", "ret i32 0"]
-    return f"define i32 @{name}(double %t, ptr noalias %y, ptr noalias %z, ptr noalias %context, ptr noalias %out) {{\n" + "\n".join(lines) + "\n}\n"
+    lines += [
+        f"store {_VECTOR} {result}, ptr {value('%outat', 'getelementptr double, ptr %out, i64 %i')}, align 8",
+        f"%next = add i64 %i, {WIDTH}",
+        f"%more = icmp slt i64 %next, {stride}",
+        "br i1 %more, label %loop, label %end",
+        "end:",
+        "ret i32 0",
+    ]
+    return (
+        f"define i32 @{name}(double %t, ptr noalias %y, ptr noalias %z, ptr noalias %context, ptr noalias "
+        f"%out) {{\n" + "\n".join(lines) + "\n}\n"
+    )

@@ -1,4 +1,5 @@
-"""Andrews' squeezing mechanism: seven bodies in a plane, three closed loops, a motor and a spring. The classical test of index-3 codes.
+"""Andrews' squeezing mechanism: seven bodies in a plane, three closed loops, a motor and a spring. The
+classical test of index-3 codes.
 
                                               C
                                             ⌇
@@ -15,33 +16,50 @@
             K7  ─ ─   ╱                               M(q) q″ = f(q, q′) − Gᵀλ,   g(q) = 0
                    ─H
 
-Symbols: q = (β, θ, γ, φ, δ, Ω, ε). With e(α) = (cos α, sin α), n(α) = (sin α, −cos α) and the joint E = rr e(β) − d e(β+θ), seen from O, the six
-constraints close the loops through B, G and H::
+Symbols: q = (β, θ, γ, φ, δ, Ω, ε). With e(α) = (cos α, sin α), n(α) = (sin α, −cos α) and the joint E = rr
+e(β) − d e(β+θ), seen from O, the six constraints close the loops through B, G and H::
 
     g₁,₂ = E − B − ss n(γ),   g₃,₄ = E − A − zt e(δ) − e n(φ+δ),   g₅,₆ = E − A − u n(ε) − zf e(Ω+ε).
 
-M and the Coriolis and centrifugal terms in f follow from the kinetic energy of the seven bodies; the torque on β and the spring, −c₀ (l − l₀) along
-CD, add to f. There is no gravity. As the torque is constant, ½ c₀ (l − l₀)² − mom β is a potential, and the energy, motor included, is constant.
+M and the Coriolis and centrifugal terms in f follow from the kinetic energy of the seven bodies; the torque
+on β and the spring, −c₀ (l − l₀) along CD, add to f. There is no gravity. As the torque is constant, ½ c₀ (l
+− l₀)² − mom β is a potential, and the energy, motor included, is constant.
 
-Data: below, in SI units, with the names of the test set. Start at rest with θ = 0, t ≤ 0.03 s.
-Reference: the solution at t = 0.03. The test set publishes one (`PUBLISHED`), by PSIDE with tolerances 1e-14, of which 10 digits of q, 9 of v and 7
-of λ are right: its energy is off by 2e-10, its G v by 1e-9. `REFERENCE` was computed in extended precision and keeps both to rounding. λ has the
-same sign in the test set and here.
+Data: below, in SI units, with the names of the test set. Start at rest with θ = 0, t ≤ 0.03 s. Reference: the
+solution at t = 0.03. The test set publishes one (`PUBLISHED`), by PSIDE with tolerances 1e-14, of which 10
+digits of q, 9 of v and 7 of λ are right: its energy is off by 2e-10, its G v by 1e-9. `REFERENCE` was
+computed in extended precision and keeps both to rounding. λ has the same sign in the test set and here.
 
 References
 ----------
-E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section VII.7, Figure 7.1.
-F. Mazzia and C. Magherini, Test Set for Initial Value Problem Solvers, release 2.4, University of Bari 2008, "Andrews' squeezing mechanism".
-W. Schiehlen (ed.), Multibody Systems Handbook, Springer 1990.
+E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section VII.7,
+Figure 7.1. F. Mazzia and C. Magherini, Test Set for Initial Value Problem Solvers, release 2.4, University of
+Bari 2008, "Andrews' squeezing mechanism". W. Schiehlen (ed.), Multibody Systems Handbook, Springer 1990.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
-MASSES = {"m1": 0.04325, "m2": 0.00365, "m3": 0.02373, "m4": 0.00706, "m5": 0.07050, "m6": 0.00706, "m7": 0.05498}
-INERTIAS = {"i1": 2.194e-6, "i2": 4.410e-7, "i3": 5.255e-6, "i4": 5.667e-7, "i5": 1.169e-5, "i6": 5.667e-7, "i7": 1.912e-5}
+MASSES = {
+    "m1": 0.04325,
+    "m2": 0.00365,
+    "m3": 0.02373,
+    "m4": 0.00706,
+    "m5": 0.07050,
+    "m6": 0.00706,
+    "m7": 0.05498,
+}
+INERTIAS = {
+    "i1": 2.194e-6,
+    "i2": 4.410e-7,
+    "i3": 5.255e-6,
+    "i4": 5.667e-7,
+    "i5": 1.169e-5,
+    "i6": 5.667e-7,
+    "i7": 1.912e-5,
+}
 FRAME = {"xa": -0.06934, "ya": -0.00227, "xb": -0.03635, "yb": 0.03273, "xc": 0.014, "yc": 0.072}
 LENGTHS = {
     **{"rr": 0.007, "ra": 0.00092, "d": 0.028, "da": 0.0115},
@@ -64,22 +82,77 @@ START = np.array(
 PUBLISHED = Reference(
     t=0.03,
     q=np.array(
-        [15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948, 0.5244099658805304, 0.5347301163226948, 1.048080741042263]
+        [
+            15.81077119629904,
+            -15.75637105984298,
+            0.04082224013073101,
+            -0.5347301163226948,
+            0.5244099658805304,
+            0.5347301163226948,
+            1.048080741042263,
+        ]
     ),
     v=np.array(
-        [1139.920302151208, -1424.379294994111, 11.03291221937134, 19.29337464421385, 0.5735699284790808, -19.29337464421385, 0.3231791658026955]
+        [
+            1139.920302151208,
+            -1424.379294994111,
+            11.03291221937134,
+            19.29337464421385,
+            0.5735699284790808,
+            -19.29337464421385,
+            0.3231791658026955,
+        ]
     ),
-    lam=np.array([199.1753333731910, -29.75531228015052, 23.06654119098399, 31.45271365475927, 22.64249232082739, 11.61740700019673]),
+    lam=np.array(
+        [
+            199.1753333731910,
+            -29.75531228015052,
+            23.06654119098399,
+            31.45271365475927,
+            22.64249232082739,
+            11.61740700019673,
+        ]
+    ),
     digits=7,
     source="Test Set for Initial Value Problem Solvers, release 2.4: PSIDE, tolerances 1e-14",
 )
 REFERENCE = Reference(
     t=0.03,
-    q=np.array([15.810771195154, -15.756371058412, 0.040822240119646, -0.53473011634208, 0.52440996587995, 0.53473011634208, 1.0480807410419]),
-    v=np.array([1139.9203022591, -1424.3792951775, 11.032911910618, 19.293374105031, 0.57356991482948, -19.293374105031, 0.32317914924912]),
-    lam=np.array([199.17534810454, -29.755309974972, 23.066543611622, 31.452725275771, 22.642494786394, 11.617392352611]),
+    q=np.array(
+        [
+            15.810771195154,
+            -15.756371058412,
+            0.040822240119646,
+            -0.53473011634208,
+            0.52440996587995,
+            0.53473011634208,
+            1.0480807410419,
+        ]
+    ),
+    v=np.array(
+        [
+            1139.9203022591,
+            -1424.3792951775,
+            11.032911910618,
+            19.293374105031,
+            0.57356991482948,
+            -19.293374105031,
+            0.32317914924912,
+        ]
+    ),
+    lam=np.array(
+        [
+            199.17534810454,
+            -29.755309974972,
+            23.066543611622,
+            31.452725275771,
+            22.642494786394,
+            11.617392352611,
+        ]
+    ),
     digits=11,
-    source="this project: extrapolation of order 16 in extended precision on the underlying ODE, projected after every step",
+    source="this project: extrapolation of order 16 in extended precision on the underlying ODE, projected "
+    "after every step",
 )
 
 
@@ -125,7 +198,10 @@ def force(q, v, p):
     c6 = p.m6 * p.u * (p.zf - p.fa) * np.cos(omega)
     x, y, length = spring(q, p)
     pull = -p.c0 * (length - p.l0) / length
-    lever_x, lever_y = p.sc * np.cos(gamma) - p.sd * np.sin(gamma), p.sd * np.cos(gamma) + p.sc * np.sin(gamma)
+    lever_x, lever_y = (
+        p.sc * np.cos(gamma) - p.sd * np.sin(gamma),
+        p.sd * np.cos(gamma) + p.sc * np.sin(gamma),
+    )
     return np.array(
         [
             p.mom - c2 * dtheta * (dtheta + 2 * dbeta),
@@ -190,7 +266,17 @@ def andrews(*, mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> M
     c0, l0 : float
         Stiffness and natural length of the spring.
     """
-    bars = [("O", "F"), ("F", "E"), ("B", "E"), ("E", "D"), ("D", "B"), ("G", "E"), ("A", "G"), ("H", "E"), ("A", "H")]
+    bars = [
+        ("O", "F"),
+        ("F", "E"),
+        ("B", "E"),
+        ("E", "D"),
+        ("D", "B"),
+        ("G", "E"),
+        ("A", "G"),
+        ("H", "E"),
+        ("A", "H"),
+    ]
     return Mechanism(
         name="andrews",
         title="Andrews' squeezing mechanism",

@@ -5,12 +5,12 @@
                                    0 = xᵢ − ½ℓ cos φᵢ − (xᵢ₋₁ + ½ℓ cos φᵢ₋₁)
                                    0 = yᵢ − ½ℓ sin φᵢ − (yᵢ₋₁ + ½ℓ sin φᵢ₋₁),   i = 1..N; the end of bar 0 is the origin
 
-Symbols: q = (x₁, y₁, φ₁, x₂, …, φ_N), centres of mass and angles of the bars; n = 3N coordinates, 2N constraints. The whole chain has the length L
-and the mass μ, a bar ℓ = L/N, m = μ/N, J = mℓ²/12. Gravity γ.
+Symbols: q = (x₁, y₁, φ₁, x₂, …, φ_N), centres of mass and angles of the bars; n = 3N coordinates, 2N
+constraints. The whole chain has the length L and the mass μ, a bar ℓ = L/N, m = μ/N, J = mℓ²/12. Gravity γ.
 
-Data: N = 10, L = 1, μ = 1, γ = 9.81; released from rest, horizontal, as drawn. It falls and cracks like a whip; from there on the motion is chaotic.
-Reference: the solution at t = 1 (`REFERENCE`).
-The functions are written with slices, so that a thousand bars are as many operations as one.
+Data: N = 10, L = 1, μ = 1, γ = 9.81; released from rest, horizontal, as drawn. It falls and cracks like a
+whip; from there on the motion is chaotic. Reference: the solution at t = 1 (`REFERENCE`). The functions are
+written with slices, so that a thousand bars are as many operations as one.
 """
 
 import itertools
@@ -18,7 +18,7 @@ import itertools
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def bars(q):
@@ -63,7 +63,9 @@ def points(q, p):
 
 
 def assemble(bars, angles) -> np.ndarray:
-    """Coordinates from the vectors along the bars, as complex numbers, and their angles; velocities from the rates of both."""
+    """Coordinates from the vectors along the bars, as complex numbers, and their angles; velocities from the
+    rates of both.
+    """
     centres = np.cumsum(bars) - bars / 2
     return np.stack([centres.real, centres.imag, angles], axis=1).ravel()
 

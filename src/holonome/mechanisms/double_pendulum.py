@@ -1,11 +1,13 @@
-"""Double pendulum: two point masses on massless rods, in Cartesian coordinates. Chaotic at the energy of its default start.
+"""Double pendulum: two point masses on massless rods, in Cartesian coordinates. Chaotic at the energy of its
+default start.
 
         O────────●────────●         mᵢ xᵢ″ = −∂(λ·g)/∂xᵢ
             ℓ₁   m₁  ℓ₂   m₂        mᵢ yᵢ″ = −mᵢ γ − ∂(λ·g)/∂yᵢ
                                     0 = x₁² + y₁² − ℓ₁²
                                     0 = (x₂ − x₁)² + (y₂ − y₁)² − ℓ₂²
 
-Symbols: q = (x₁, y₁, x₂, y₂); masses m₁, m₂, lengths ℓ₁, ℓ₂, gravity γ; the angles θ₁, θ₂ of the rods count from the downward vertical.
+Symbols: q = (x₁, y₁, x₂, y₂); masses m₁, m₂, lengths ℓ₁, ℓ₂, gravity γ; the angles θ₁, θ₂ of the rods count
+from the downward vertical.
 
 Data: all masses and lengths 1, γ = 9.81; released from rest, both rods horizontal (θ₁ = θ₂ = π/2), as drawn.
 Reference: the solution at t = 5 (`REFERENCE`).
@@ -14,7 +16,7 @@ Reference: the solution at t = 5 (`REFERENCE`).
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def mass(p):

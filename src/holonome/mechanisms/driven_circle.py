@@ -1,4 +1,5 @@
-"""Driven point on a circle: stiff springs pull a mass on the unit circle after a point that runs around it. The smooth solution is known.
+"""Driven point on a circle: stiff springs pull a mass on the unit circle after a point that runs around it.
+The smooth solution is known.
 
            . - .                 x″ = f₁ − x λ
          .       .               y″ = f₂ − y λ
@@ -7,25 +8,29 @@
          .       ● b₀(t) →       f = −B(t)(q − b₀(t)),   b₀ = (sin t, −cos t)
            . - .                 B = ε⁻² n nᵀ + ε⁻¹ s sᵀ,   n = b₀,  s = b₀′ = (cos t, sin t)
 
-Symbols: q = (x, y); unit mass; b₀ the driving point, n the normal and s the tangent of the circle there; stiffness ε⁻² along n and ε⁻¹ along s.
+Symbols: q = (x, y); unit mass; b₀ the driving point, n the normal and s the tangent of the circle there;
+stiffness ε⁻² along n and ε⁻¹ along s.
 
 Data: ε = 1e-4, t ≤ 10; start on the driving point.
 
-Exact solution: q = b₀(t), λ = 1; the springs stay without load. About it the mass can oscillate with the frequency ε^−½.
+Exact solution: q = b₀(t), λ = 1; the springs stay without load. About it the mass can oscillate with the
+frequency ε^−½.
 
-This is the smallest problem of the class (4.2) of the paper, η(q) = B(t)(q − b₀(t)) with slowly varying B and b₀, on which its Theorem 4.2 can be seen: off
-the manifold, where predictors lie, the force is large, and the Newton iteration of CS meets derivatives of P that CM does not have.
+This is the smallest problem of the class (4.2) of the paper, η(q) = B(t)(q − b₀(t)) with slowly varying B and
+b₀, on which its Theorem 4.2 can be seen: off the manifold, where predictors lie, the force is large, and the
+Newton iteration of CS meets derivatives of P that CM does not have.
 
 References
 ----------
-J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems,
-SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996), section 4.
+J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory
+constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996),
+section 4.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
-from holonome.system import System
+from holonome.problem.system import System
 
 mass = np.ones(2)
 
@@ -64,7 +69,15 @@ def driven_circle(*, eps: float = 1e-4) -> Mechanism:
     return Mechanism(
         name="driven_circle",
         title="Point mass on a circle, drawn along by stiff springs (class (4.2) of Yen & Petzold)",
-        system=System(mass, force, constraint, parameters={"eps": eps}, names=["x", "y"], constraint_names=["circle"], name="driven_circle"),
+        system=System(
+            mass,
+            force,
+            constraint,
+            parameters={"eps": eps},
+            names=["x", "y"],
+            constraint_names=["circle"],
+            name="driven_circle",
+        ),
         t_span=(0.0, 10.0),
         q0=q0,
         v0=v0,

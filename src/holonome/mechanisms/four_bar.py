@@ -10,18 +10,19 @@
                                     g₅,₆ = r_b + ½b e(φ_b) − r_c − ½c e(φ_c)                 joint C
                                     g₇,₈ = r_c − ½c e(φ_c) − (d, 0)                          rocker hinged in D
 
-Symbols: q = (x_a, y_a, φ_a, x_b, y_b, φ_b, x_c, y_c, φ_c), centres of mass and angles of the bars; lengths a, b, c, and d of the ground; mass ϱ per
-unit of length, mᵢ = ϱℓᵢ, Jᵢ = mᵢℓᵢ²/12; gravity γ.
+Symbols: q = (x_a, y_a, φ_a, x_b, y_b, φ_b, x_c, y_c, φ_c), centres of mass and angles of the bars; lengths a,
+b, c, and d of the ground; mass ϱ per unit of length, mᵢ = ϱℓᵢ, Jᵢ = mᵢℓᵢ²/12; gravity γ.
 
-Data: a = 0.4, b = 0.9, c = 0.7, d = 1 (a Grashof crank-rocker, as 0.4 + 1 < 0.9 + 0.7: the crank can turn fully), ϱ = 1, γ = 9.81; start with
-φ_a = π/2, φ_a′ = 6 and the joint C above the line BD. The angles of coupler and rocker follow from the triangle BCD in closed form.
-Reference: the solution at t = 10 (`REFERENCE`), after 15 turns of the crank.
+Data: a = 0.4, b = 0.9, c = 0.7, d = 1 (a Grashof crank-rocker, as 0.4 + 1 < 0.9 + 0.7: the crank can turn
+fully), ϱ = 1, γ = 9.81; start with φ_a = π/2, φ_a′ = 6 and the joint C above the line BD. The angles of
+coupler and rocker follow from the triangle BCD in closed form. Reference: the solution at t = 10
+(`REFERENCE`), after 15 turns of the crank.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def mass(p):
@@ -64,12 +65,19 @@ def points(q, p):
     return {"A": (0.0, 0.0), "B": B, "C": C, "D": (p.d, 0.0), "coupler": (xb, yb)}
 
 
-def start(phi_a: float, omega_a: float, a: float, b: float, c: float, d: float) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and velocities for an angle and an angular velocity of the crank, from a e(φ_a) + b e(φ_b) = d + c e(φ_c) in complex numbers."""
+def start(
+    phi_a: float, omega_a: float, a: float, b: float, c: float, d: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities for an angle and an angular velocity of the crank, from a e(φ_a) + b e(φ_b) =
+    d + c e(φ_c) in complex numbers.
+    """
     B = a * np.exp(1j * phi_a)
     BD = abs(d - B)
     if not abs(b - c) < BD < b + c:
-        raise ValueError(f"phi_a = {phi_a}: the linkage does not close; BD = {BD:g} must lie between |b - c| = {abs(b - c):g} and b + c = {b + c:g}.")
+        raise ValueError(
+            f"phi_a = {phi_a}: the linkage does not close; BD = {BD:g} must lie between |b - c| = "
+            f"{abs(b - c):g} and b + c = {b + c:g}."
+        )
     cosine = (b**2 + BD**2 - c**2) / (2 * b * BD)
     phi_b = np.angle(d - B) + np.arccos(cosine)
     C = B + b * np.exp(1j * phi_b)
@@ -153,5 +161,10 @@ def four_bar(
         q0=q0,
         v0=v0,
         source="classical",
-        drawing=Drawing(points, links=[("A", "B"), ("B", "C"), ("C", "D")], ground=["A", "D"], traces=["B", "C", "coupler"]),
+        drawing=Drawing(
+            points,
+            links=[("A", "B"), ("B", "C"), ("C", "D")],
+            ground=["A", "D"],
+            traces=["B", "C", "coupler"],
+        ),
     )

@@ -10,9 +10,11 @@
 
 Symbols: q = (x, y), the sun in the origin; gravitational parameter μ, semi-major axis a, eccentricity e.
 
-Data: μ = a = 1, e = 0.6; start at the perihelion, a (1 − e) from the sun, which lies on the x axis. Five revolutions.
+Data: μ = a = 1, e = 0.6; start at the perihelion, a (1 − e) from the sun, which lies on the x axis. Five
+revolutions.
 
-A method that keeps H also keeps the period, so that the error grows linearly with time; without it the period is off by more and more, and the error grows quadratically.
+A method that keeps H also keeps the period, so that the error grows linearly with time; without it the period
+is off by more and more, and the error grows quadratically.
 
 Exact solution, with the eccentric anomaly E of Kepler's equation E − e sin E = n t::
 
@@ -20,14 +22,14 @@ Exact solution, with the eccentric anomaly E of Kepler's equation E − e sin E 
 
 References
 ----------
-E. Hairer, C. Lubich and G. Wanner, Geometric Numerical Integration, 2nd ed., Springer 2006, sections I.2 and IV.4.
-J. M. A. Danby, Fundamentals of Celestial Mechanics, 2nd ed., Willmann-Bell 1988, section 6.6.
+E. Hairer, C. Lubich and G. Wanner, Geometric Numerical Integration, 2nd ed., Springer 2006, sections I.2 and
+IV.4. J. M. A. Danby, Fundamentals of Celestial Mechanics, 2nd ed., Willmann-Bell 1988, section 6.6.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
-from holonome.system import System
+from holonome.problem.system import System
 
 MASS = np.ones(2)
 
@@ -55,7 +57,10 @@ OUTLINE = [f"outline {i}" for i in range(16)]
 def points(q, radius):
     x, y = q
     angles = 2 * np.pi * np.arange(len(OUTLINE)) / len(OUTLINE)
-    circle = {name: (x + radius * np.cos(angle), y + radius * np.sin(angle)) for name, angle in zip(OUTLINE, angles, strict=True)}
+    circle = {
+        name: (x + radius * np.cos(angle), y + radius * np.sin(angle))
+        for name, angle in zip(OUTLINE, angles, strict=True)
+    }
     return {"sun": (0.0, 0.0), "planet": (x, y), **circle}
 
 
@@ -90,15 +95,27 @@ def kepler(*, eccentricity: float = 0.6, mu: float = 1.0, a: float = 1.0) -> Mec
         Gravitational parameter and semi-major axis.
     """
     if not 0 <= eccentricity < 1:
-        raise ValueError(f"eccentricity = {eccentricity} must be at least 0 and below 1, where the orbit is an ellipse.")
+        raise ValueError(
+            f"eccentricity = {eccentricity} must be at least 0 and below 1, where the orbit is an ellipse."
+        )
     return Mechanism(
         name="kepler",
         title="Kepler's problem: a planet around a fixed sun",
-        system=System(MASS, force, potential=potential, invariant=invariant, parameters={"mu": mu}, names=["x", "y"], name="kepler"),
+        system=System(
+            MASS,
+            force,
+            potential=potential,
+            invariant=invariant,
+            parameters={"mu": mu},
+            names=["x", "y"],
+            name="kepler",
+        ),
         t_span=(0.0, float(10 * np.pi * np.sqrt(a**3 / mu))),
         q0=np.array([a * (1 - eccentricity), 0.0]),
         v0=np.array([0.0, np.sqrt(mu / a * (1 + eccentricity) / (1 - eccentricity))]),
         exact=lambda t: solution(t, eccentricity, mu, a),
         source="classical; Hairer, Lubich & Wanner (2006)",
-        drawing=Drawing(lambda q, p: points(q, 0.04 * a), bodies=[OUTLINE], ground=["sun"], traces=["planet"]),
+        drawing=Drawing(
+            lambda q, p: points(q, 0.04 * a), bodies=[OUTLINE], ground=["sun"], traces=["planet"]
+        ),
     )

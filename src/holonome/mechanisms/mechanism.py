@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from holonome.drawing import Drawing
-from holonome.system import System
+from holonome.problem.drawing import Drawing
+from holonome.problem.system import System
 
 Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -96,10 +96,14 @@ class Mechanism:
 
 
 def with_reference(reference: Reference) -> Callable[[Callable[..., Mechanism]], Callable[..., Mechanism]]:
-    """Decorate the function of a mechanism: its result carries `reference` as long as every argument has its default value."""
+    """Decorate the function of a mechanism: its result carries `reference` as long as every argument has its
+    default value.
+    """
 
     def decorate(factory: Callable[..., Mechanism]) -> Callable[..., Mechanism]:
-        defaults = {name: parameter.default for name, parameter in inspect.signature(factory).parameters.items()}
+        defaults = {
+            name: parameter.default for name, parameter in inspect.signature(factory).parameters.items()
+        }
 
         @functools.wraps(factory)
         def make(**arguments) -> Mechanism:

@@ -1,4 +1,5 @@
-"""Oscillator on a circle: a point mass on the unit circle in a stiff quadratic potential, Yen & Petzold's "linear oscillation".
+"""Oscillator on a circle: a point mass on the unit circle in a stiff quadratic potential, Yen & Petzold's
+"linear oscillation".
 
            . - .                 x″ = f₁ − x λ
          .       .               y″ = f₂ − y λ
@@ -7,27 +8,32 @@
          .       ●               f = −(ε^−a x, ε^−b (y + 1)) − (0, γ)
            . ⌇ .
 
-Symbols: q = (x, y); unit mass; the springs hold the mass in the lowest point; gravity γ; a, b the powers of the stiffness along x and y.
+Symbols: q = (x, y); unit mass; the springs hold the mass in the lowest point; gravity γ; a, b the powers of
+the stiffness along x and y.
 
-Data: ε = 1e-4, a = b = 2, γ = 1, t ≤ 0.25; released from rest 10° from the lowest point. It oscillates with a frequency of about 1/ε, 400 times in the interval.
+Data: ε = 1e-4, a = b = 2, γ = 1, t ≤ 0.25; released from rest 10° from the lowest point. It oscillates with a
+frequency of about 1/ε, 400 times in the interval.
 
-Exact solution, if a = b and it starts from rest. On the circle the potential is ½ε⁻²(x² + (y + 1)²) + γ y = (ε⁻² + γ) y + const: a pendulum in the gravity ε⁻² + γ.
+Exact solution, if a = b and it starts from rest. On the circle the potential is ½ε⁻²(x² + (y + 1)²) + γ y =
+(ε⁻² + γ) y + const: a pendulum in the gravity ε⁻² + γ.
 
-Deviations from the paper. The force is printed with the opposite sign of the springs, which makes the equilibrium (0, −1) unstable, and with a = 1, b = 2,
-start (0, −1) with the velocity (1, 0). With the sign corrected that problem, ``powers=(1, 2), angle=0, speed=1``, needs 20 to 60 steps; the published counts of
-GGL come out with the data above.
+Deviations from the paper. The force is printed with the opposite sign of the springs, which makes the
+equilibrium (0, −1) unstable, and with a = 1, b = 2, start (0, −1) with the velocity (1, 0). With the sign
+corrected that problem, ``powers=(1, 2), angle=0, speed=1``, needs 20 to 60 steps; the published counts of GGL
+come out with the data above.
 
 References
 ----------
-J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems,
-SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996), section 5.1, Table 5.1.
+J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory
+constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996),
+section 5.1, Table 5.1.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
 from holonome.mechanisms.pendulum import solution as pendulum_solution
-from holonome.system import System
+from holonome.problem.system import System
 
 mass = np.ones(2)
 
@@ -42,7 +48,11 @@ def constraint(q):
 
 
 def potential(q, p):
-    return q[0] ** 2 / (2 * p.eps ** p.powers[0]) + (q[1] + 1) ** 2 / (2 * p.eps ** p.powers[1]) + p.gravity * q[1]
+    return (
+        q[0] ** 2 / (2 * p.eps ** p.powers[0])
+        + (q[1] + 1) ** 2 / (2 * p.eps ** p.powers[1])
+        + p.gravity * q[1]
+    )
 
 
 def points(q, p):
@@ -56,7 +66,14 @@ def solution(t, angle: float, eps: float, power: float, gravity: float) -> Solut
     return q, v, (np.sum(v**2, axis=0) - stiffness * (1 + q[1]) - gravity * q[1])[np.newaxis]
 
 
-def oscillator_on_circle(*, eps: float = 1e-4, powers: tuple[float, float] = (2, 2), gravity: float = 1.0, angle: float = np.pi / 18, speed: float = 0.0) -> Mechanism:
+def oscillator_on_circle(
+    *,
+    eps: float = 1e-4,
+    powers: tuple[float, float] = (2, 2),
+    gravity: float = 1.0,
+    angle: float = np.pi / 18,
+    speed: float = 0.0,
+) -> Mechanism:
     """Point mass on the unit circle, held in its lowest point by stiff springs along x and y.
 
     Parameters
@@ -89,5 +106,11 @@ def oscillator_on_circle(*, eps: float = 1e-4, powers: tuple[float, float] = (2,
         v0=speed * np.array([np.cos(angle), np.sin(angle)]),
         exact=(lambda t: solution(t, angle, eps, powers[0], gravity)) if is_pendulum else None,
         source="Yen & Petzold, section 5.1, Table 5.1",
-        drawing=Drawing(points, links=[("O", "mass")], springs=[("lowest", "mass")], ground=["O", "lowest"], traces=["mass"]),
+        drawing=Drawing(
+            points,
+            links=[("O", "mass")],
+            springs=[("lowest", "mass")],
+            ground=["O", "lowest"],
+            traces=["mass"],
+        ),
     )

@@ -1,4 +1,5 @@
-"""Pendulum: a point mass on a massless rod, in Cartesian coordinates. The smallest constrained system, with an exact solution.
+"""Pendulum: a point mass on a massless rod, in Cartesian coordinates. The smallest constrained system, with
+an exact solution.
 
         O───────────● m        m x″ = −2 x λ
         ╲  length              m y″ = −m γ − 2 y λ
@@ -8,7 +9,8 @@
 
 Symbols: q = (x, y); mass m, length ℓ, gravity γ. The force in the rod is 2 ℓ λ, positive when it pulls.
 
-Data: m = 1, ℓ = 1, γ = 9.81; released from rest at the angle θ₀, by default horizontally (θ₀ = π/2), as drawn.
+Data: m = 1, ℓ = 1, γ = 9.81; released from rest at the angle θ₀, by default horizontally (θ₀ = π/2), as
+drawn.
 
 Exact solution, with ω² = γ/ℓ, modulus k = sin(θ₀/2), k′ = cos(θ₀/2) and u = ω t::
 
@@ -24,7 +26,7 @@ import numpy as np
 from scipy.special import ellipj
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def mass(p):
@@ -75,7 +77,9 @@ def solution(t, theta0: float, m: float, length: float, gravity: float) -> Solut
     return q, v, lam[np.newaxis]
 
 
-def pendulum(*, m: float = 1.0, length: float = 1.0, gravity: float = 9.81, theta0: float = np.pi / 2) -> Mechanism:
+def pendulum(
+    *, m: float = 1.0, length: float = 1.0, gravity: float = 9.81, theta0: float = np.pi / 2
+) -> Mechanism:
     """Point mass on a massless rod, released from rest at the angle `theta0` from the downward vertical.
 
     Parameters
@@ -86,7 +90,9 @@ def pendulum(*, m: float = 1.0, length: float = 1.0, gravity: float = 9.81, thet
         Angle of release, between −π and π.
     """
     if not abs(theta0) < np.pi:
-        raise ValueError(f"theta0 = {theta0} must lie between -pi and pi, where the pendulum swings to and fro.")
+        raise ValueError(
+            f"theta0 = {theta0} must lie between -pi and pi, where the pendulum swings to and fro."
+        )
     return Mechanism(
         name="pendulum",
         title="Pendulum in Cartesian coordinates",

@@ -9,28 +9,32 @@
                                g₄ = y₂ − y₁ − ½(ℓ₁ sin φ₁ + ℓ₂ sin φ₂)
                                g₅ = ℓ₁ sin φ₁ + ℓ₂ sin φ₂                         the slider stays on the x axis
 
-Symbols: q = (x₁, y₁, φ₁, x₂, y₂, φ₂), centres of mass and angles of the bars; masses mᵢ, lengths ℓᵢ, moments of inertia Jᵢ = mᵢℓᵢ²/12, gravity γ.
+Symbols: q = (x₁, y₁, φ₁, x₂, y₂, φ₂), centres of mass and angles of the bars; masses mᵢ, lengths ℓᵢ, moments
+of inertia Jᵢ = mᵢℓᵢ²/12, gravity γ.
 
-Data: mᵢ = ℓᵢ = 1, γ = 9.81, start at rest with φ₁ = 7π/4 and φ₂ = 2π − φ₁ = π/4 (the picture upside down). The paper does not print masses,
-lengths and gravity; these are the project's choice. Its second run is ``slider_crank(phi1=np.pi / 4, omega1=2 * np.sqrt(2))``.
+Data: mᵢ = ℓᵢ = 1, γ = 9.81, start at rest with φ₁ = 7π/4 and φ₂ = 2π − φ₁ = π/4 (the picture upside down).
+The paper does not print masses, lengths and gravity; these are the project's choice. Its second run is
+``slider_crank(phi1=np.pi / 4, omega1=2 * np.sqrt(2))``.
 
-With equal bars the last row of G is ℓ (cos φ₁, cos φ₂) in the angles and vanishes whenever both bars stand upright, one upon the other: in φ₁ = π/2,
-as the paper says, and also in φ₁ = 3π/2, φ₂ = π/2, which is the position that the default start crosses, twice in each period. There λ₅ is not
-determined, while q, v and Gᵀλ stay smooth. From there the slider could also stay in the origin and the bars turn together (φ₂ = φ₁ + π); the
+With equal bars the last row of G is ℓ (cos φ₁, cos φ₂) in the angles and vanishes whenever both bars stand
+upright, one upon the other: in φ₁ = π/2, as the paper says, and also in φ₁ = 3π/2, φ₂ = π/2, which is the
+position that the default start crosses, twice in each period. There λ₅ is not determined, while q, v and Gᵀλ
+stay smooth. From there the slider could also stay in the origin and the bars turn together (φ₂ = φ₁ + π); the
 smooth motion continues with φ₁ + φ₂ = 2π.
 
-Reference: the solution at t = 70 (`REFERENCE`). For equal bars (⅔ + 2 sin²φ₁) φ₁″ + 2 sin φ₁ cos φ₁ φ₁′² = −(γ/ℓ) cos φ₁.
+Reference: the solution at t = 70 (`REFERENCE`). For equal bars (⅔ + 2 sin²φ₁) φ₁″ + 2 sin φ₁ cos φ₁ φ₁′² =
+−(γ/ℓ) cos φ₁.
 
 References
 ----------
-U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput. 18 (1997) 160-181, section 5 and
-Example 6.5.
+U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput.
+18 (1997) 160-181, section 5 and Example 6.5.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
 NAMES = ["x1", "y1", "phi1", "x2", "y2", "phi2"]
 JOINTS = ["hinge x", "hinge y", "joint x", "joint y", "slider"]
@@ -69,7 +73,13 @@ def points(q, p):
     return {"O": (0.0, 0.0), "joint": joint, "slider": slider, "centre2": (x2, y2)}
 
 
-DRAWING = Drawing(points, links=[("O", "joint"), ("joint", "slider")], ground=["O"], sliders=["slider"], traces=["joint", "centre2"])
+DRAWING = Drawing(
+    points,
+    links=[("O", "joint"), ("joint", "slider")],
+    ground=["O"],
+    sliders=["slider"],
+    traces=["joint", "centre2"],
+)
 
 
 def start(phi1: float, omega1: float, length1: float, length2: float) -> tuple[np.ndarray, np.ndarray]:
@@ -80,22 +90,57 @@ def start(phi1: float, omega1: float, length1: float, length2: float) -> tuple[n
     sin1, cos1 = np.sin(phi1), np.cos(phi1)
     reach = length2**2 - length1**2 + (length1 * cos1) ** 2
     if reach < 0:
-        raise ValueError(f"length2 = {length2} is too short to reach the axis from phi1 = {phi1}; at least {abs(length1 * sin1):g} is needed.")
-    sin2, cos2 = -length1 * sin1 / length2, np.copysign(np.sqrt(reach), 1.0 if length2 > length1 else cos1) / length2
+        raise ValueError(
+            f"length2 = {length2} is too short to reach the axis from phi1 = {phi1}; at least "
+            f"{abs(length1 * sin1):g} is needed."
+        )
+    sin2, cos2 = (
+        -length1 * sin1 / length2,
+        np.copysign(np.sqrt(reach), 1.0 if length2 > length1 else cos1) / length2,
+    )
     omega2 = -length1 * cos1 * omega1 / (length2 * cos2) if omega1 else 0.0
     half1, half2 = length1 / 2, length2 / 2
-    q0 = [half1 * cos1, half1 * sin1, phi1, length1 * cos1 + half2 * cos2, length1 * sin1 + half2 * sin2, np.arctan2(sin2, cos2)]
+    q0 = [
+        half1 * cos1,
+        half1 * sin1,
+        phi1,
+        length1 * cos1 + half2 * cos2,
+        length1 * sin1 + half2 * sin2,
+        np.arctan2(sin2, cos2),
+    ]
     v0 = [
         *(-half1 * sin1 * omega1, half1 * cos1 * omega1, omega1),
-        *(-length1 * sin1 * omega1 - half2 * sin2 * omega2, length1 * cos1 * omega1 + half2 * cos2 * omega2, omega2),
+        *(
+            -length1 * sin1 * omega1 - half2 * sin2 * omega2,
+            length1 * cos1 * omega1 + half2 * cos2 * omega2,
+            omega2,
+        ),
     ]
     return np.array(q0), np.array(v0)
 
 
 REFERENCE = Reference(
     t=70.0,
-    q=np.array([0.34248012501224, -0.36429021942896, 5.4669381197187, 1.0274403750367, -0.36429021942896, 0.81624718746086]),
-    v=np.array([-0.17986110071111, -0.16909279736617, -0.49373024890167, -0.53958330213332, -0.16909279736617, 0.49373024890167]),
+    q=np.array(
+        [
+            0.34248012501224,
+            -0.36429021942896,
+            5.4669381197187,
+            1.0274403750367,
+            -0.36429021942896,
+            0.81624718746086,
+        ]
+    ),
+    v=np.array(
+        [
+            -0.17986110071111,
+            -0.16909279736617,
+            -0.49373024890167,
+            -0.53958330213332,
+            -0.16909279736617,
+            0.49373024890167,
+        ]
+    ),
     lam=np.array([5.7940265288935, -17.231012760667, 4.3455198966701, -8.6155063803335, -7.0747547852502]),
     digits=10,
     source="this project: extrapolation of order 18 in extended precision, in the angle of bar 1",

@@ -11,16 +11,16 @@
 
 Symbols as in `slider_crank`. Joint and slider are written differently here, so the multipliers differ too.
 
-Data: m₁ = 1, m₂ = 2, ℓ₁ = 1, ℓ₂ = 2, γ = 9.81; start at rest with φ₁ = π/4, φ₂ = −arcsin(½ sin φ₁). As ℓ₂ > ℓ₁ the bars never stand upright together
-and G keeps its rank. The crank falls to the right, hangs and swings on until it has risen as high on the left.
-Reference: the solution at t = 10 (`REFERENCE`).
+Data: m₁ = 1, m₂ = 2, ℓ₁ = 1, ℓ₂ = 2, γ = 9.81; start at rest with φ₁ = π/4, φ₂ = −arcsin(½ sin φ₁). As ℓ₂ >
+ℓ₁ the bars never stand upright together and G keeps its rank. The crank falls to the right, hangs and swings
+on until it has risen as high on the left. Reference: the solution at t = 10 (`REFERENCE`).
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Mechanism, Reference, with_reference
 from holonome.mechanisms.slider_crank import DRAWING, JOINTS, NAMES, force, mass, potential, start
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def constraint(q, p):
@@ -39,8 +39,26 @@ def constraint(q, p):
 
 REFERENCE = Reference(
     t=10.0,
-    q=np.array([-0.1870252959226, -0.46370414995454, -1.9541691678132, 0.51193951042171, -0.46370414995454, 0.4821714494251]),
-    v=np.array([-2.3910310154074, 0.9643719670409, -5.1563718281189, -4.2773348537589, 0.9643719670409, -1.0884681042976]),
+    q=np.array(
+        [
+            -0.1870252959226,
+            -0.46370414995454,
+            -1.9541691678132,
+            0.51193951042171,
+            -0.46370414995454,
+            0.4821714494251,
+        ]
+    ),
+    v=np.array(
+        [
+            -2.3910310154074,
+            0.9643719670409,
+            -5.1563718281189,
+            -4.2773348537589,
+            0.9643719670409,
+            -1.0884681042976,
+        ]
+    ),
     lam=np.array([-19.841720043228, -57.301443304874, 18.20089849546, 33.818571339961, -13.147172589864]),
     digits=11,
     source="this project: extrapolation of order 18 in extended precision, in the angle of bar 1",

@@ -1,4 +1,5 @@
-"""Stiff spring: a point mass on the unit circle, held by a spring of stiffness ε⁻². Fast oscillations that one may want damped.
+"""Stiff spring: a point mass on the unit circle, held by a spring of stiffness ε⁻². Fast oscillations that
+one may want damped.
 
            . - .                 x″ = f₁ − x λ
          .       .               y″ = f₂ − y λ
@@ -7,25 +8,27 @@
          .   ⌇   .               f = −ε⁻² (l − l₀)/l (q − q_a) − (0, γ),   l = |q − q_a|
            . ● .
 
-Symbols: q = (x, y); unit mass; q_a the point to which the spring is attached, l its length, l₀ its natural length; gravity γ.
+Symbols: q = (x, y); unit mass; q_a the point to which the spring is attached, l its length, l₀ its natural
+length; gravity γ.
 
-Data: ε = 1e-4, q_a = (0, −0.5), l₀ = 0.4, γ = 1, t ≤ 0.05; start at rest in y = −0.999, close to the equilibrium (0, −1), about which the mass
-oscillates with a frequency of about √0.1/ε, some 25 times in the interval. λ is of order ε⁻² and oscillates too.
-Reference: the solution at t = 0.05 (`REFERENCE`).
+Data: ε = 1e-4, q_a = (0, −0.5), l₀ = 0.4, γ = 1, t ≤ 0.05; start at rest in y = −0.999, close to the
+equilibrium (0, −1), about which the mass oscillates with a frequency of about √0.1/ε, some 25 times in the
+interval. λ is of order ε⁻² and oscillates too. Reference: the solution at t = 0.05 (`REFERENCE`).
 
-Deviations from the paper. The spring force is printed without its minus sign; the stretched spring would push. The printed start (0.04471, −0.999)
-lies 1e-8 off the circle; here x = √(1 − y²).
+Deviations from the paper. The spring force is printed without its minus sign; the stretched spring would
+push. The printed start (0.04471, −0.999) lies 1e-8 off the circle; here x = √(1 − y²).
 
 References
 ----------
-J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory constrained multibody dynamic systems,
-SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996), section 5.1, Table 5.2.
+J. Yen and L. Petzold, An efficient Newton-type iteration for the numerical solution of highly oscillatory
+constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534 (technical report 1996),
+section 5.1, Table 5.2.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
-from holonome.system import System
+from holonome.problem.system import System
 
 mass = np.ones(2)
 
@@ -93,7 +96,12 @@ def stiff_spring(
             force,
             constraint,
             potential=potential,
-            parameters={"eps": eps, "anchor": np.array(anchor), "natural_length": natural_length, "gravity": gravity},
+            parameters={
+                "eps": eps,
+                "anchor": np.array(anchor),
+                "natural_length": natural_length,
+                "gravity": gravity,
+            },
             names=["x", "y"],
             constraint_names=["circle"],
             name="stiff_spring",
@@ -102,5 +110,11 @@ def stiff_spring(
         q0=np.array([np.sqrt((1 - height) * (1 + height)), height]),
         v0=np.zeros(2),
         source="Yen & Petzold, section 5.1, Table 5.2",
-        drawing=Drawing(points, links=[("O", "mass")], springs=[("anchor", "mass")], ground=["O", "anchor"], traces=["mass"]),
+        drawing=Drawing(
+            points,
+            links=[("O", "mass")],
+            springs=[("anchor", "mass")],
+            ground=["O", "anchor"],
+            traces=["mass"],
+        ),
     )

@@ -1,4 +1,5 @@
-"""Two-link robot arm whose hand moves along a straight line. An exact solution with a moving constraint direction.
+"""Two-link robot arm whose hand moves along a straight line. An exact solution with a moving constraint
+direction.
 
           ∙ elbow               M(q) q″ = f(t, q) − Gᵀλ
      ℓ  ╱   ╲  ℓ                0 = ℓ sin θ₁ + ℓ sin(θ₁ + θ₂)           (the hand stays on the x axis)
@@ -10,25 +11,28 @@
     f₁ = (ℓ cos θ₁ + ℓ cos(θ₁ + θ₂)) cos t − (m₁ + 2 m₂)/3 ℓ² sin t
     f₂ = ℓ cos(θ₁ + θ₂) cos t + m₂ ℓ² (1/3 − c₂/2) sin t
 
-Symbols: q = (θ₁, θ₂), the angle of the first link and the angle of the second one relative to the first; masses m₁, m₂, length ℓ of both links.
+Symbols: q = (θ₁, θ₂), the angle of the first link and the angle of the second one relative to the first;
+masses m₁, m₂, length ℓ of both links.
 
 Data: ℓ = 1, m₁ = m₂ = 3. With them f is, to the letter, the force printed in the paper.
 
 Exact solution: θ₁ = sin t, θ₂ = −2 sin t, λ = cos t.
 
-Two remarks. The example is made up: f stands for everything, with no Coriolis and centrifugal terms of M(q) beside it; so the exact solution
-satisfies M q″ = f − Gᵀλ with the printed force and sign, and energy has no meaning here. The paper writes ℓ₁ and ℓ₂, but θ₂ = −2 θ₁ keeps the hand on
-the line only if they are equal; f is written above for any masses and any common length, so that the exact solution holds for all of them.
+Two remarks. The example is made up: f stands for everything, with no Coriolis and centrifugal terms of M(q)
+beside it; so the exact solution satisfies M q″ = f − Gᵀλ with the printed force and sign, and energy has no
+meaning here. The paper writes ℓ₁ and ℓ₂, but θ₂ = −2 θ₁ keeps the hand on the line only if they are equal; f
+is written above for any masses and any common length, so that the exact solution holds for all of them.
 
 References
 ----------
-U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput. 18 (1997) 160-181, Example 6.4.
+U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput.
+18 (1997) 160-181, Example 6.4.
 """
 
 import numpy as np
 
 from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
-from holonome.system import System
+from holonome.problem.system import System
 
 
 def mass(q, p):
@@ -98,5 +102,11 @@ def two_link_arm(*, m1: float = 3.0, m2: float = 3.0, length: float = 1.0) -> Me
         v0=v0,
         exact=solution,
         source="Ascher & Lin, Example 6.4",
-        drawing=Drawing(points, links=[("O", "elbow"), ("elbow", "hand")], ground=["O"], sliders=["hand"], traces=["elbow"]),
+        drawing=Drawing(
+            points,
+            links=[("O", "elbow"), ("elbow", "hand")],
+            ground=["O"],
+            sliders=["hand"],
+            traces=["elbow"],
+        ),
     )

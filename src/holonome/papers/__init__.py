@@ -1,7 +1,9 @@
-"""Papers: each a module, each of its tables and figures a function that computes it anew beside what was published.
+"""Papers: each a module, each of its tables and figures a function that computes it anew beside what was
+published.
 
-A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then ``papers.authors_year``, and ``holonome reproduce authors`` on the
-command line. Modules are loaded when they are first asked for.
+A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then
+``papers.authors_year``, and ``holonome reproduce authors`` on the command line. Modules are loaded when they
+are first asked for.
 """
 
 import difflib
@@ -9,11 +11,40 @@ import importlib
 import pkgutil
 from typing import Any
 
-from holonome.papers.experiment import Claim, Curve, Experiment, Figure, Item, Misprint, Panel, Paper, Row, Table
+from holonome.papers.experiment import (
+    Claim,
+    Curve,
+    Experiment,
+    Figure,
+    Item,
+    Misprint,
+    Panel,
+    Paper,
+    Row,
+    Table,
+)
 
-__all__ = ["Claim", "Curve", "Experiment", "Figure", "Item", "Misprint", "Panel", "Paper", "Row", "Table", "available", "get", "names"]
+__all__ = [
+    "Claim",
+    "Curve",
+    "Experiment",
+    "Figure",
+    "Item",
+    "Misprint",
+    "Panel",
+    "Paper",
+    "Row",
+    "Table",
+    "available",
+    "get",
+    "names",
+]
 
-_MODULES = {module.name.rpartition("_")[0].replace("_", "-"): module.name for module in pkgutil.iter_modules(__path__) if module.name[-4:].isdigit()}
+_MODULES = {
+    module.name.rpartition("_")[0].replace("_", "-"): module.name
+    for module in pkgutil.iter_modules(__path__)
+    if module.name[-4:].isdigit()
+}
 
 
 def names() -> list[str]:

@@ -1,7 +1,9 @@
-"""What reproducing a paper gives: tables and figures with published and measured values, verdicts, claims and notes.
+"""What reproducing a paper gives: tables and figures with published and measured values, verdicts, claims and
+notes.
 
-An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a dictionary for reports. There are two kinds: a `Table` compares row by
-row, a `Figure` draws curves; both can check what the paper says in words.
+An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a
+dictionary for reports. There are two kinds: a `Table` compares row by row, a `Figure` draws curves; both can
+check what the paper says in words.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are ours, which hold or fail."""
+    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are
+    ours, which hold or fail.
+    """
 
     statement: str
     finding: str
@@ -227,22 +231,41 @@ class Experiment(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """All there is to say, for JSON and reports; the curves of a figure are in its CSV."""
-        return {"paper": self.paper, "name": self.name, "title": self.title, "about": self.about, "seconds": self.seconds, "verdicts": self.verdicts,
-                "criterion": self.criterion, "symbols": dict(self.symbols), "rows": [asdict(row) for row in self.rows], "claims": [asdict(claim) for claim in self.claims],
-                "notes": list(self.notes), "misprints": [asdict(misprint) for misprint in self.misprints]}
+        return {
+            "paper": self.paper,
+            "name": self.name,
+            "title": self.title,
+            "about": self.about,
+            "seconds": self.seconds,
+            "verdicts": self.verdicts,
+            "criterion": self.criterion,
+            "symbols": dict(self.symbols),
+            "rows": [asdict(row) for row in self.rows],
+            "claims": [asdict(claim) for claim in self.claims],
+            "notes": list(self.notes),
+            "misprints": [asdict(misprint) for misprint in self.misprints],
+        }
 
     def __rich__(self) -> RenderableType:
         from rich.console import Group
         from rich.padding import Padding
         from rich.text import Text
 
-        parts: list[Any] = [Text(self.heading, style="bold"), *([Padding(Text(self.about), (0, 0, 0, 2))] if self.about else []), *(self._table() if self.rows else [])]
+        parts: list[Any] = [
+            Text(self.heading, style="bold"),
+            *([Padding(Text(self.about), (0, 0, 0, 2))] if self.about else []),
+            *(self._table() if self.rows else []),
+        ]
         for claim in self.claims:
             verdict = Text(claim.verdict, style=_COLOURS[claim.verdict])
             parts.append(Padding(Text(f"{claim.by}: ", style="cyan") + Text(claim.statement), (0, 0, 0, 2)))
-            parts.append(Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4)))
+            parts.append(
+                Padding(Text("Here: ", style="cyan") + Text(claim.finding + " ") + verdict, (0, 0, 0, 4))
+            )
         parts += [Padding(Text(f"Note: {note}", style="dim"), (0, 0, 0, 2)) for note in self.notes]
-        parts += [Padding(Text(f"Misprint in {misprint}", style="dim"), (0, 0, 0, 2)) for misprint in self.misprints]
+        parts += [
+            Padding(Text(f"Misprint in {misprint}", style="dim"), (0, 0, 0, 2)) for misprint in self.misprints
+        ]
         return Group(*parts)
 
     def _table(self) -> list[RenderableType]:
@@ -262,12 +285,21 @@ class Experiment(ABC):
             mark = f" [{reasons.index(row.why) + 1}]" if row.why else ""
             values = [row.published, row.measured] if has_published else [row.measured]
             verdict = row.verdict if has_published else ""
-            grid.add_row(*map(str, row.case.values()), *(_joined(side) for side in values), Text((verdict + mark).strip(), style=_COLOURS[row.verdict]))
+            grid.add_row(
+                *map(str, row.case.values()),
+                *(_joined(side) for side in values),
+                Text((verdict + mark).strip(), style=_COLOURS[row.verdict]),
+            )
         lines = [Padding(Text(f"[{i + 1}] {reason}"), (0, 0, 0, 2)) for i, reason in enumerate(reasons)]
         criterion = [Padding(Text(f"reproduced: {self.criterion}"), (0, 0, 0, 2))] if self.criterion else []
         meaning = "; ".join(f"{name}: {meaning}" for name, meaning in self.symbols.items())
         told = [f"values: {'/'.join(names)}", *([meaning] if meaning else [])]
-        return [*(Padding(Text(text, style="dim"), (0, 0, 0, 2)) for text in told), Padding(grid, (0, 0, 0, 2)), *criterion, *lines]
+        return [
+            *(Padding(Text(text, style="dim"), (0, 0, 0, 2)) for text in told),
+            Padding(grid, (0, 0, 0, 2)),
+            *criterion,
+            *lines,
+        ]
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -289,7 +321,13 @@ class Table(Experiment):
 
     def records(self) -> Iterator[dict[str, Any]]:
         for row in self.rows:
-            yield {**row.case, **{f"{key} published": value for key, value in row.published.items()}, **row.measured, "verdict": row.verdict, "why": row.why}
+            yield {
+                **row.case,
+                **{f"{key} published": value for key, value in row.published.items()},
+                **row.measured,
+                "verdict": row.verdict,
+                "why": row.why,
+            }
 
     def draw(self, axes: Axes | None = None) -> Axes:
         """Values of each row, published and measured."""
@@ -298,19 +336,48 @@ class Table(Experiment):
         with plot.house_style():
             axes = self._new_axes(shown=True) if axes is None else axes
             assert axes is not None
-            first = next((next(iter(row.measured or row.published)) for row in self.rows if row.measured or row.published), "")
+            first = next(
+                (
+                    next(iter(row.measured or row.published))
+                    for row in self.rows
+                    if row.measured or row.published
+                ),
+                "",
+            )
             groups = [tuple(row.case.values())[1:] for row in self.rows]
             for i in (i for i, group in enumerate(groups) if list(dict.fromkeys(groups)).index(group) % 2):
                 axes.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
             drawn = self.shown or (first,)
-            for value, hollow, filled in zip(drawn, plot.COLOURS[1:], plot.COLOURS[1:] if len(drawn) > 1 else plot.COLOURS, strict=False):
-                styles: dict[str, dict[str, Any]] = {"published": {"color": hollow, "mfc": "none", "mew": 1.8, "ms": 9}, "measured": {"color": filled, "ms": 6}}
+            for value, hollow, filled in zip(
+                drawn, plot.COLOURS[1:], plot.COLOURS[1:] if len(drawn) > 1 else plot.COLOURS, strict=False
+            ):
+                styles: dict[str, dict[str, Any]] = {
+                    "published": {"color": hollow, "mfc": "none", "mew": 1.8, "ms": 9},
+                    "measured": {"color": filled, "ms": 6},
+                }
                 for side, style in styles.items():
-                    points = [(getattr(row, side)[value], i) for i, row in enumerate(self.rows) if value in getattr(row, side)]
+                    points = [
+                        (getattr(row, side)[value], i)
+                        for i, row in enumerate(self.rows)
+                        if value in getattr(row, side)
+                    ]
                     if points:
-                        axes.plot(*zip(*points, strict=True), "o", label=side if len(drawn) == 1 else f"{value}, {side}", **style)
-            axes.set(xscale="log", xlabel=" / ".join(drawn), ylabel=", ".join(self.rows[0].case) if self.rows else "", title=self.heading, ylim=(len(self.rows) - 0.4, -0.6))
-            axes.set_yticks(range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows])
+                        axes.plot(
+                            *zip(*points, strict=True),
+                            "o",
+                            label=side if len(drawn) == 1 else f"{value}, {side}",
+                            **style,
+                        )
+            axes.set(
+                xscale="log",
+                xlabel=" / ".join(drawn),
+                ylabel=", ".join(self.rows[0].case) if self.rows else "",
+                title=self.heading,
+                ylim=(len(self.rows) - 0.4, -0.6),
+            )
+            axes.set_yticks(
+                range(len(self.rows)), ["  ".join(map(str, row.case.values())) for row in self.rows]
+            )
             _tick(axes.xaxis, 1e3)
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return axes
@@ -324,7 +391,9 @@ class Table(Experiment):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Figure(Experiment):
-    """Curves in one or several panels, `columns` of them in a row (None: all), each of a size in inches; `frames`, if there are any, make an animation."""
+    """Curves in one or several panels, `columns` of them in a row (None: all), each of a size in inches;
+    `frames`, if there are any, make an animation.
+    """
 
     panels: Sequence[Panel] = ()
     columns: int | None = None
@@ -352,7 +421,9 @@ class Figure(Experiment):
                 axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
                 return []
 
-            FuncAnimation(figure, show, frames=len(self.frames)).save(Path(file), writer=PillowWriter(fps=fps), dpi=80)
+            FuncAnimation(figure, show, frames=len(self.frames)).save(
+                Path(file), writer=PillowWriter(fps=fps), dpi=80
+            )
         return Path(file)
 
     def _further_files(self, stem: Path) -> list[Path]:
@@ -398,7 +469,9 @@ class Figure(Experiment):
 
 
 def _tick(axis: Any, short: float) -> None:
-    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if its ends differ by less than a factor, else at powers of ten."""
+    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if its ends differ by less than a factor, else at powers
+    of ten.
+    """
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -436,16 +509,27 @@ class Paper:
     experiments: dict[str, Callable[..., Experiment]] = field(default_factory=dict, repr=False)
     titles: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def experiment(self, name: str, title: str) -> Callable[[Callable[..., Reproduction]], Callable[..., Reproduction]]:
-        """Decorate a function: it is found under this name, and what it returns says what it is, what is done (its docstring), and how long it took."""
+    def experiment(
+        self, name: str, title: str
+    ) -> Callable[[Callable[..., Reproduction]], Callable[..., Reproduction]]:
+        """Decorate a function: it is found under this name, and what it returns says what it is, what is done
+        (its docstring), and how long it took.
+        """
 
         def decorate(function: Callable[..., Reproduction]) -> Callable[..., Reproduction]:
             @functools.wraps(function)
             def run(progress: Progress = silent) -> Reproduction:
                 begin = time.perf_counter()
                 result = function(progress)
-                return replace(result, paper=self.name, name=name, title=title, about=" ".join((inspect.getdoc(function) or "").split()),
-                               misprints=[misprint for misprint in self.misprints if name in misprint.seen_in], seconds=time.perf_counter() - begin)
+                return replace(
+                    result,
+                    paper=self.name,
+                    name=name,
+                    title=title,
+                    about=" ".join((inspect.getdoc(function) or "").split()),
+                    misprints=[misprint for misprint in self.misprints if name in misprint.seen_in],
+                    seconds=time.perf_counter() - begin,
+                )
 
             self.experiments[name], self.titles[name] = run, title
             return run
@@ -461,8 +545,14 @@ def spoken(name: str) -> str:
 def load(paper: str) -> Paper:
     """The paper of a module, as its ``paper.toml`` in the data files describes it."""
     told = tomllib.loads((_data(paper) / "paper.toml").read_text(encoding="utf-8"))
-    contents = [Item(item["number"], item["what"], tuple(item.get("experiments", ())), item.get("why_not", "")) for item in told.pop("contents", ())]
-    misprints = [Misprint(item["where"], item["printed"], item["correct"], item["why"], tuple(item.get("seen_in", ()))) for item in told.pop("misprints", ())]
+    contents = [
+        Item(item["number"], item["what"], tuple(item.get("experiments", ())), item.get("why_not", ""))
+        for item in told.pop("contents", ())
+    ]
+    misprints = [
+        Misprint(item["where"], item["printed"], item["correct"], item["why"], tuple(item.get("seen_in", ())))
+        for item in told.pop("misprints", ())
+    ]
     return Paper(**told, contents=contents, misprints=misprints)
 
 

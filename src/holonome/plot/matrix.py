@@ -8,12 +8,12 @@ import numpy as np
 
 from holonome.plot.over_time import saddle_point
 from holonome.plot.style import legend, one, sentence, smooth, styled, symbol, theme
-from holonome.system import System
+from holonome.problem.system import System
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.result import Solution
+    from holonome.results.solution import Solution
 
 _NAMED, _SQUARES, _POINTS, _WORK, _LARGEST = 24, 400, 500, 4e9, 1e18
 
@@ -27,12 +27,20 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
     axes, model, look = one(axes, 5.2, 5.0), system.model, theme()
     M, C = model.M.sparsity(), model.C.sparsity()
     n, size = model.n, model.n + model.rows
-    (mass_rows, mass_columns), (rows, columns) = (np.array(pattern.get_triplet(), int).reshape(2, -1) for pattern in (M, C))
+    (mass_rows, mass_columns), (rows, columns) = (
+        np.array(pattern.get_triplet(), int).reshape(2, -1) for pattern in (M, C)
+    )
     entries = M.nnz() + 2 * C.nnz()
     if size <= _SQUARES:
         picture = np.zeros((size, size))
         picture[mass_rows, mass_columns], picture[n + rows, columns], picture[columns, n + rows] = 1, 2, 2
-        axes.imshow(picture, cmap=ListedColormap([look.paper, look.colours[0], look.colours[1]]), vmin=0, vmax=2, interpolation="nearest")
+        axes.imshow(
+            picture,
+            cmap=ListedColormap([look.paper, look.colours[0], look.colours[1]]),
+            vmin=0,
+            vmax=2,
+            interpolation="nearest",
+        )
     else:
         for x, y, colour in ((mass_columns, mass_rows, 0), (columns, n + rows, 1), (n + rows, columns, 1)):
             axes.plot(x, y, ",", color=look.colours[colour])
@@ -47,7 +55,9 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
         axes.set_xticks([])
     for label, colour in (("M  masses", 0), ("G  constraints", 1)) if model.rows else (("M  masses", 0),):
         axes.plot([], [], "s", color=look.colours[colour], label=label)
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.02 if size <= _NAMED else -0.07), ncols=2, handlelength=1.0)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(0.0, -0.02 if size <= _NAMED else -0.07), ncols=2, handlelength=1.0
+    )
     axes.set_title(f"{sentence(system.name)}: {entries} of {size}² entries, {100 * entries / size**2:.2g} %")
     return axes
 
@@ -72,7 +82,13 @@ def plot_condition(solution: Solution, axes: Axes | None = None) -> Axes:
     if m:
         axes.semilogy(t[chosen], rows, label="G")
     for number, time in enumerate(solution.singular_times):
-        axes.axvline(time, color=theme().colours[3], linewidth=1.0, linestyle=":", label="singular position" if number == 0 else None)
+        axes.axvline(
+            time,
+            color=theme().colours[3],
+            linewidth=1.0,
+            linestyle=":",
+            label="singular position" if number == 0 else None,
+        )
     axes.set(xlabel="time t", ylabel="condition number")
     axes.set_title("Condition of the saddle-point matrix" if m else "Condition of the mass matrix")
     legend(axes)

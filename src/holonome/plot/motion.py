@@ -13,8 +13,8 @@ from holonome.plot.style import DARK, legend, one, sentence, smooth, smooth_posi
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.drawing import Drawing
-    from holonome.result import Solution
+    from holonome.problem.drawing import Drawing
+    from holonome.results.solution import Solution
 
 _WAY = 1.35
 """How far a motion is drawn, in units of its extent: a swing from side to side, or less than half a turn."""
@@ -23,8 +23,11 @@ _MOST_PATHS = 7
 
 
 @styled
-def plot_motion(solution: Solution, drawing: Drawing | None = None, axes: Axes | None = None, instants: int = 7) -> Axes:
-    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the whole run.
+def plot_motion(
+    solution: Solution, drawing: Drawing | None = None, axes: Axes | None = None, instants: int = 7
+) -> Axes:
+    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the
+    whole run.
 
     The drawing is that of the system, if none is given.
     """
@@ -37,17 +40,38 @@ def plot_motion(solution: Solution, drawing: Drawing | None = None, axes: Axes |
     t, points = _points(solution, drawing)
     points = drawing.seen(points)
     for name in drawing.traces:
-        axes.plot(*points[name], color=theme().trace, linewidth=1.1, alpha=0.9 if _sweeps(points[name]) < 40 else 0.35, zorder=4)
+        axes.plot(
+            *points[name],
+            color=theme().trace,
+            linewidth=1.1,
+            alpha=0.9 if _sweeps(points[name]) < 40 else 0.35,
+            zorder=4,
+        )
     chosen = _telling_instants(points, instants)
-    shades = LinearSegmentedColormap.from_list("time", [theme().early, theme().middle, theme().late])(np.linspace(0, 1, len(chosen)))
+    shades = LinearSegmentedColormap.from_list("time", [theme().early, theme().middle, theme().late])(
+        np.linspace(0, 1, len(chosen))
+    )
     for k, colour in zip(chosen, shades, strict=True):
-        _draw_instant(axes, drawing, {name: xy[:, k] for name, xy in points.items()}, colour, is_last=k == chosen[-1], order=2 + k / t.size)
+        _draw_instant(
+            axes,
+            drawing,
+            {name: xy[:, k] for name, xy in points.items()},
+            colour,
+            is_last=k == chosen[-1],
+            order=2 + k / t.size,
+        )
     _draw_frame(axes, drawing, points)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     axes.set(xlabel="x", ylabel="y")
     first, last = ("dim", "bright") if theme() is DARK else ("pale", "dark")
-    times = f", t = {t[chosen[0]]:.3g} ({first}) to {t[chosen[-1]]:.3g} ({last})" if len(chosen) > 1 else f" at t = {t[0]:.3g}" if chosen else ""
+    times = (
+        f", t = {t[chosen[0]]:.3g} ({first}) to {t[chosen[-1]]:.3g} ({last})"
+        if len(chosen) > 1
+        else f" at t = {t[0]:.3g}"
+        if chosen
+        else ""
+    )
     axes.set_title(sentence(solution.system.name) + times)
     return axes
 
@@ -55,12 +79,20 @@ def plot_motion(solution: Solution, drawing: Drawing | None = None, axes: Axes |
 def _points(solution: Solution, drawing: Drawing) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Times, and the points of a drawing then."""
     system = solution.system
-    (t, q), (_, s) = smooth_positions(solution), smooth(solution, solution.s, lambda: solution.rates[system.n:])
+    (t, q), (_, s) = (
+        smooth_positions(solution),
+        smooth(solution, solution.s, lambda: solution.rates[system.n :]),
+    )
     return t, drawing.at(q, system.parameters.namespace(system.parameters.flat), t, s)
 
 
 @styled
-def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str | Sequence[str]] | None = None, drawing: Drawing | None = None) -> Axes:
+def plot_path(
+    solution: Solution,
+    axes: Axes | None = None,
+    points: Sequence[str | Sequence[str]] | None = None,
+    drawing: Drawing | None = None,
+) -> Axes:
     """Trajectories in the plane or in space; a circle marks the start, a disc the end.
 
     Parameters
@@ -70,8 +102,8 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
     axes
         Where to draw; None makes a figure, with three dimensions if the paths have them.
     points
-        What to follow: names of points of the drawing, or pairs and triples of coordinate names such as ("x", "y"). None takes the traces of the drawing, else coordinates
-        called x, y, z, or x1, y1, and so on.
+        What to follow: names of points of the drawing, or pairs and triples of coordinate names such as ("x",
+        "y"). None takes the traces of the drawing, else coordinates called x, y, z, or x1, y1, and so on.
     drawing
         How the mechanism is drawn; None takes the drawing of the system.
     """
@@ -86,8 +118,22 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
         else:
             axes.plot(*path, color=colour, label=name)
         for k, face in ((0, theme().paper), (-1, colour)):
-            axes.plot(*path[:, [k]], "o", color=face, markeredgecolor=colour, markeredgewidth=1.5, markersize=6, zorder=5)
-    axes.set(xlabel="x", ylabel="y", title=f"{sentence(solution.system.name)}: path of {next(iter(paths))}" if len(paths) == 1 else f"{sentence(solution.system.name)}: paths")
+            axes.plot(
+                *path[:, [k]],
+                "o",
+                color=face,
+                markeredgecolor=colour,
+                markeredgewidth=1.5,
+                markersize=6,
+                zorder=5,
+            )
+    axes.set(
+        xlabel="x",
+        ylabel="y",
+        title=f"{sentence(solution.system.name)}: path of {next(iter(paths))}"
+        if len(paths) == 1
+        else f"{sentence(solution.system.name)}: paths",
+    )
     if in_space:
         axes.set(zlabel="z")
         axes.set_aspect("equal")
@@ -100,31 +146,53 @@ def plot_path(solution: Solution, axes: Axes | None = None, points: Sequence[str
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.08)
     if len(paths) > 1:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.05 if in_space else 1.0, 1.0), handlelength=1.2, borderaxespad=0.2)
+        axes.legend(
+            loc="upper left",
+            bbox_to_anchor=(1.05 if in_space else 1.0, 1.0),
+            handlelength=1.2,
+            borderaxespad=0.2,
+        )
     return axes
 
 
-def _paths(solution: Solution, points: Sequence[str | Sequence[str]] | None, drawing: Drawing | None) -> dict[str, np.ndarray]:
+def _paths(
+    solution: Solution, points: Sequence[str | Sequence[str]] | None, drawing: Drawing | None
+) -> dict[str, np.ndarray]:
     """The paths to draw, by name."""
     q, names = smooth_positions(solution)[1], solution.system.names
     drawing = drawing or solution.system.drawing
     known = _points(solution, drawing)[1] if drawing is not None else {}
     if points is None:
-        points = list(drawing.traces) or [name for name in known if name not in drawing.ground] if drawing is not None else _positions_by_name(names)
+        points = (
+            list(drawing.traces) or [name for name in known if name not in drawing.ground]
+            if drawing is not None
+            else _positions_by_name(names)
+        )
         points = points[:: max(1, -(-len(points) // _MOST_PATHS))]
         if not points:
-            raise ValueError(f"points: no coordinates of {solution.system.name!r} are called x and y; give pairs of names, points=[({names[0]!r}, {names[-1]!r})], or a drawing")
+            raise ValueError(
+                f"points: no coordinates of {solution.system.name!r} are called x and y; give pairs of "
+                f"names, points=[({names[0]!r}, {names[-1]!r})], or a drawing"
+            )
     paths = {}
     for point in points:
         if isinstance(point, str):
             if point not in known:
-                remedy = f"it has {', '.join(known)}" if known else "give drawing=..., or a pair of coordinate names"
+                remedy = (
+                    f"it has {', '.join(known)}"
+                    if known
+                    else "give drawing=..., or a pair of coordinate names"
+                )
                 raise ValueError(f"points: {point!r} is not a point of the drawing; {remedy}")
             paths[point] = known[point]
             continue
         unknown = [name for name in point if name not in names]
         if unknown or len(point) not in (2, 3):
-            raise ValueError(f"points: {unknown[0]!r} is not one of {', '.join(names)}" if unknown else f"points: {point!r}; give two or three coordinate names")
+            raise ValueError(
+                f"points: {unknown[0]!r} is not one of {', '.join(names)}"
+                if unknown
+                else f"points: {point!r}; give two or three coordinate names"
+            )
         paths[f"({', '.join(map(symbol, point))})"] = np.stack([q[names.index(name)] for name in point])
     if len({len(path) for path in paths.values()}) > 1:
         raise ValueError("points: some are in the plane and some in space; draw them apart")
@@ -143,8 +211,12 @@ def _positions_by_name(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 @styled
-def plot_phase(solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None) -> Axes:
-    """Phase plot: velocity over position, for the coordinates named or the one that swings most. Of an ODE, one component over another."""
+def plot_phase(
+    solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
+) -> Axes:
+    """Phase plot: velocity over position, for the coordinates named or the one that swings most. Of an ODE,
+    one component over another.
+    """
     axes, system = one(axes), solution.system
     if not system.n:
         components = list(system.states)
@@ -152,7 +224,9 @@ def plot_phase(solution: Solution, axes: Axes | None = None, coordinates: Sequen
         _require(chosen, components)
         if len(chosen) != 2:
             raise ValueError(f"coordinates: {len(chosen)} given; a phase plot of an ODE shows two components")
-        x, y = (smooth(solution, solution.x, lambda: solution.rates)[1][components.index(name)] for name in chosen)
+        x, y = (
+            smooth(solution, solution.x, lambda: solution.rates)[1][components.index(name)] for name in chosen
+        )
         axes.plot(x, y)
         _mark_start(axes, x, y, theme().colours[0])
         axes.set(xlabel=symbol(chosen[0]), ylabel=symbol(chosen[1]), title="Phase plot")
@@ -165,7 +239,11 @@ def plot_phase(solution: Solution, axes: Axes | None = None, coordinates: Sequen
         axes.plot(q[row], v[row], color=colour, label=symbol(name), linewidth=1.3)
         _mark_start(axes, q[row], v[row], colour)
     alone = symbol(chosen[0]) if len(chosen) == 1 else ""
-    axes.set(xlabel=f"position {alone}".strip(), ylabel=f"velocity {alone}′" if alone else "velocity", title="Phase plot")
+    axes.set(
+        xlabel=f"position {alone}".strip(),
+        ylabel=f"velocity {alone}′" if alone else "velocity",
+        title="Phase plot",
+    )
     if len(chosen) > 1:
         legend(axes)
     return axes
@@ -175,7 +253,10 @@ def _most_alive(solution: Solution) -> int:
     """The coordinate that moves most among those that turn back on the way, else among all."""
     if not solution.t.size:
         return 0
-    moved, turns = np.ptp(solution.q, axis=1), (np.min(solution.v, axis=1) < 0) & (np.max(solution.v, axis=1) > 0)
+    moved, turns = (
+        np.ptp(solution.q, axis=1),
+        (np.min(solution.v, axis=1) < 0) & (np.max(solution.v, axis=1) > 0),
+    )
     return int(np.argmax(np.where(turns, moved, 0.0) if turns.any() else moved))
 
 
@@ -186,7 +267,16 @@ def _require(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _mark_start(axes: Axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
-    axes.plot(x[:1], y[:1], "o", color=theme().paper, markeredgecolor=colour, markeredgewidth=1.5, markersize=6, zorder=5)
+    axes.plot(
+        x[:1],
+        y[:1],
+        "o",
+        color=theme().paper,
+        markeredgecolor=colour,
+        markeredgewidth=1.5,
+        markersize=6,
+        zorder=5,
+    )
 
 
 def _sweeps(path: np.ndarray) -> float:
@@ -196,7 +286,9 @@ def _sweeps(path: np.ndarray) -> float:
 
 
 def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
-    """Indices of a few instants, equally far apart along the path of the point that moves most, before it repeats itself."""
+    """Indices of a few instants, equally far apart along the path of the point that moves most, before it
+    repeats itself.
+    """
     total = next(iter(points.values())).shape[1]
     if total < 2:
         return [0] * total
@@ -206,21 +298,51 @@ def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
     return sorted(set(np.clip(np.searchsorted(length, np.linspace(0, end, count)), 0, total - 1).tolist()))
 
 
-def _draw_instant(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], colour: Any, *, is_last: bool, order: float) -> None:
+def _draw_instant(
+    axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], colour: Any, *, is_last: bool, order: float
+) -> None:
     for body in drawing.bodies:
         if not set(body) <= set(drawing.ground):
             outline = np.stack([points[name] for name in body], axis=1)
-            axes.fill(*outline, facecolor=(colour[:3], 0.12) if is_last else "none", edgecolor=colour, linewidth=1.8 if is_last else 0.9, zorder=order)
+            axes.fill(
+                *outline,
+                facecolor=(colour[:3], 0.12) if is_last else "none",
+                edgecolor=colour,
+                linewidth=1.8 if is_last else 0.9,
+                zorder=order,
+            )
     for begin, end in drawing.springs if is_last else ():
         axes.plot(*_zigzag(points[begin], points[end]), color=colour, linewidth=1.1, zorder=order)
     for begin, end in drawing.links:
-        axes.plot(*np.stack([points[begin], points[end]], axis=1), color=colour, linewidth=3.0 if is_last else 1.6, zorder=order)
-    joints = [name for pair in (*drawing.links, *drawing.springs) for name in pair if name not in drawing.ground and name not in drawing.sliders]
+        axes.plot(
+            *np.stack([points[begin], points[end]], axis=1),
+            color=colour,
+            linewidth=3.0 if is_last else 1.6,
+            zorder=order,
+        )
+    joints = [
+        name
+        for pair in (*drawing.links, *drawing.springs)
+        for name in pair
+        if name not in drawing.ground and name not in drawing.sliders
+    ]
     few = len(set(joints)) <= 12
-    for names, marker, size in ((dict.fromkeys(joints), "o", 5.5 if few else 3.0), (drawing.sliders, "s", 10.0)):
+    for names, marker, size in (
+        (dict.fromkeys(joints), "o", 5.5 if few else 3.0),
+        (drawing.sliders, "s", 10.0),
+    ):
         if names and is_last:
             x, y = np.stack([points[name] for name in names], axis=1)
-            axes.plot(x, y, marker, color=theme().paper, markeredgecolor=colour, markeredgewidth=1.4, markersize=size, zorder=4.5)
+            axes.plot(
+                x,
+                y,
+                marker,
+                color=theme().paper,
+                markeredgecolor=colour,
+                markeredgewidth=1.4,
+                markersize=size,
+                zorder=4.5,
+            )
 
 
 def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> None:
@@ -231,17 +353,44 @@ def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> 
     triangle = MarkerStyle(Outline([(0, 0), (-0.8, -1.3), (0.8, -1.3), (0, 0)], closed=True))
     fixed = [body for body in drawing.bodies if set(body) <= set(drawing.ground)]
     for body in fixed:
-        axes.fill(*np.stack([points[name][:, 0] for name in body], axis=1), facecolor=theme().ground, edgecolor=theme().frame, linewidth=1.0, zorder=1.5)
+        axes.fill(
+            *np.stack([points[name][:, 0] for name in body], axis=1),
+            facecolor=theme().ground,
+            edgecolor=theme().frame,
+            linewidth=1.0,
+            zorder=1.5,
+        )
     for name in (name for name in drawing.ground if not any(name in body for body in fixed)):
         x, y = points[name][:, :1]
-        axes.plot(x, y, marker=triangle, linestyle="none", color=theme().frame, markersize=9, zorder=5, clip_on=False)
-        axes.plot(x, y, "o", color=theme().paper, markeredgecolor=theme().frame, markeredgewidth=1.4, markersize=4.5, zorder=5.5, clip_on=False)
+        axes.plot(
+            x,
+            y,
+            marker=triangle,
+            linestyle="none",
+            color=theme().frame,
+            markersize=9,
+            zorder=5,
+            clip_on=False,
+        )
+        axes.plot(
+            x,
+            y,
+            "o",
+            color=theme().paper,
+            markeredgecolor=theme().frame,
+            markeredgewidth=1.4,
+            markersize=4.5,
+            zorder=5.5,
+            clip_on=False,
+        )
 
 
 def _zigzag(begin: np.ndarray, end: np.ndarray, coils: int = 9) -> np.ndarray:
     """A spring between two points."""
     along = end - begin
     across = 0.035 * np.array([-along[1], along[0]])
-    place = np.concatenate([[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.85, 1.0]])
+    place = np.concatenate(
+        [[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.85, 1.0]]
+    )
     side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], coils), [0.0, 0.0]])
     return begin[:, None] + along[:, None] * place + across[:, None] * side

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.formulations.underlying_ode import kernels, over_points
-from holonome.plot.style import SMALLEST, legend, one, sentence, sizes, smooth, smooth_positions, styled, symbol, theme
+from holonome.dynamics.kernels import kernels, over_points
+from holonome.plot.style import (
+    SMALLEST,
+    legend,
+    one,
+    sentence,
+    sizes,
+    smooth,
+    smooth_positions,
+    styled,
+    symbol,
+    theme,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.result import Solution
-    from holonome.system import System
+    from holonome.problem.system import System
+    from holonome.results.solution import Solution
 
 _MOST_LINES = 8
 _FORCE_POINTS = 600
@@ -23,16 +34,24 @@ _NOT_CONSERVED = 1e-4
 
 
 @styled
-def plot_positions(solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None) -> Axes:
+def plot_positions(
+    solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
+) -> Axes:
     """Positions over time: those named, else all of them, else those that move most."""
-    return _curves(one(axes), *smooth_positions(solution), solution.system.names, "coordinates", coordinates, "positions")
+    return _curves(
+        one(axes), *smooth_positions(solution), solution.system.names, "coordinates", coordinates, "positions"
+    )
 
 
 @styled
-def plot_velocities(solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None) -> Axes:
+def plot_velocities(
+    solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
+) -> Axes:
     """Velocities over time: those named, else all of them, else those that change most."""
     t, v = smooth(solution, solution.v, lambda: solution.a)
-    return _curves(one(axes), t, v, solution.system.names, "coordinates", coordinates, "velocities", prime="′")
+    return _curves(
+        one(axes), t, v, solution.system.names, "coordinates", coordinates, "velocities", prime="′"
+    )
 
 
 @styled
@@ -41,17 +60,31 @@ def plot_states(solution: Solution, axes: Axes | None = None, states: Sequence[s
     system = solution.system
     if not system.states:
         raise ValueError(f"solution: system {system.name!r} has no first-order states")
-    t, s = smooth(solution, solution.s, lambda: solution.rates[system.n:])
-    return _curves(one(axes), t, s, list(system.states), "states", states, "states" if system.n else "components")
+    t, s = smooth(solution, solution.s, lambda: solution.rates[system.n :])
+    return _curves(
+        one(axes), t, s, list(system.states), "states", states, "states" if system.n else "components"
+    )
 
 
 @styled
-def plot_multipliers(solution: Solution, axes: Axes | None = None, constraints: Sequence[str] | None = None) -> Axes:
-    """Multipliers λ over time, by the names of their constraints: those named, else all of them, else those that change most."""
+def plot_multipliers(
+    solution: Solution, axes: Axes | None = None, constraints: Sequence[str] | None = None
+) -> Axes:
+    """Multipliers λ over time, by the names of their constraints: those named, else all of them, else those
+    that change most.
+    """
     system = solution.system
     if not system.m:
         raise ValueError(f"solution: system {system.name!r} has no constraints, so no multipliers")
-    axes = _curves(one(axes), solution.t, solution.lam, system.constraint_names, "constraints", constraints, "multipliers")
+    axes = _curves(
+        one(axes),
+        solution.t,
+        solution.lam,
+        system.constraint_names,
+        "constraints",
+        constraints,
+        "multipliers",
+    )
     axes.set_ylabel("λ")
     if solution.start is not None and solution.start.redundant:
         axes.set_title("Multipliers (rows are redundant: not unique)")
@@ -59,18 +92,34 @@ def plot_multipliers(solution: Solution, axes: Axes | None = None, constraints: 
 
 
 @styled
-def plot_joint_forces(solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None) -> Axes:
-    """Forces of the constraints, −Gᵀ λ, in the directions of the coordinates: forces, or torques where the coordinate is an angle."""
+def plot_joint_forces(
+    solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
+) -> Axes:
+    """Forces of the constraints, −Gᵀ λ, in the directions of the coordinates: forces, or torques where the
+    coordinate is an angle.
+    """
     system = solution.system
     if not system.m:
         raise ValueError(f"solution: system {system.name!r} has no constraints, so no forces of joints")
-    chosen = np.unique(np.linspace(0, solution.t.size - 1, min(_FORCE_POINTS, solution.t.size)).astype(int)) if solution.t.size else np.zeros(0, int)
+    chosen = (
+        np.unique(np.linspace(0, solution.t.size - 1, min(_FORCE_POINTS, solution.t.size)).astype(int))
+        if solution.t.size
+        else np.zeros(0, int)
+    )
     forces = np.full((system.n, chosen.size), np.nan)
     for column, k in enumerate(chosen):
         pieces = saddle_point(system, solution.t[k], solution.states[k])
         if pieces is not None:
             forces[:, column] = -(pieces[1].T @ solution.lam[:, k])[: system.n]
-    axes = _curves(one(axes), solution.t[chosen], forces, system.names, "coordinates", coordinates, "forces of the constraints")
+    axes = _curves(
+        one(axes),
+        solution.t[chosen],
+        forces,
+        system.names,
+        "coordinates",
+        coordinates,
+        "forces of the constraints",
+    )
     axes.set_ylabel("−Gᵀλ")
     return axes
 
@@ -78,13 +127,15 @@ def plot_joint_forces(solution: Solution, axes: Axes | None = None, coordinates:
 def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """M and G, with the rows of velocity constraints, at one point; None if they cannot be evaluated there."""
     found, n = kernels(system), system.dim
-    pieces = found.evaluate_pieces(found.context(system), float(t), y[:n], y[n: 2 * n])
+    pieces = found.evaluate_pieces(found.context(system), float(t), y[:n], y[n : 2 * n])
     return None if pieces is None else (pieces["M"], pieces["C"])
 
 
 @styled
 def plot_drift(solution: Solution, axes: Axes | None = None) -> Axes:
-    """How far the solution is from its constraints and invariants, and how much its energy changes if the system conserves it, on a logarithmic axis."""
+    """How far the solution is from its constraints and invariants, and how much its energy changes if the
+    system conserves it, on a logarithmic axis.
+    """
     axes, held, colours = one(axes), [], theme().colours
     if solution.g.size:
         axes.semilogy(*sizes(solution.t, solution.g), color=colours[0], label="|g|  position")
@@ -93,14 +144,29 @@ def plot_drift(solution: Solution, axes: Axes | None = None) -> Axes:
         axes.semilogy(*sizes(solution.t, solution.gv), color=colours[1], label="|Gv|  velocity")
         held.append(f"|Gv| ≤ {solution.drift[1]:{'.0e' if solution.drift[1] else 'g'}}")
     if solution.invariant.size:
-        axes.semilogy(*sizes(solution.t, solution.invariant - solution.invariant[:, :1]), color=colours[3], label="|I − I₀|  invariants")
+        axes.semilogy(
+            *sizes(solution.t, solution.invariant - solution.invariant[:, :1]),
+            color=colours[3],
+            label="|I − I₀|  invariants",
+        )
     if solution.energy is not None and conserves_energy(solution):
-        axes.semilogy(*sizes(solution.t[1:], (solution.energy - solution.energy[0])[1:]), color=colours[2], label="|E − E₀|  energy")
+        axes.semilogy(
+            *sizes(solution.t[1:], (solution.energy - solution.energy[0])[1:]),
+            color=colours[2],
+            label="|E − E₀|  energy",
+        )
     if axes.lines:
         axes.set_ylim(SMALLEST / 2, max(axes.get_ylim()[1], 1e-12))
         legend(axes)
     else:
-        axes.text(0.5, 0.5, "nothing is to be conserved here", transform=axes.transAxes, ha="center", color=theme().frame)
+        axes.text(
+            0.5,
+            0.5,
+            "nothing is to be conserved here",
+            transform=axes.transAxes,
+            ha="center",
+            color=theme().frame,
+        )
     axes.set(xlabel="time t", ylabel="deviation")
     axes.set_title("Constraints: " + ", ".join(held) if held else "Conserved quantities")
     return axes
@@ -110,45 +176,84 @@ def plot_drift(solution: Solution, axes: Axes | None = None) -> Axes:
 def plot_energy(solution: Solution, axes: Axes | None = None) -> Axes:
     """Energy over time: its change if the system conserves it, else the energy itself."""
     if solution.energy is None:
-        raise ValueError(f"solution: system {solution.system.name!r} has no potential, so its energy is not known; give potential=... to System")
+        raise ValueError(
+            f"solution: system {solution.system.name!r} has no potential, so its energy is not known; give "
+            "potential=... to System"
+        )
     axes, change = one(axes), solution.energy - solution.energy[:1]
     if conserves_energy(solution):
         axes.axhline(0.0, color=theme().frame, linewidth=0.8)
         axes.plot(solution.t, change)
-        axes.set(xlabel="time t", ylabel="E − E₀", title=f"Energy changes by at most {np.max(np.abs(change), initial=0.0):.1e}")
+        axes.set(
+            xlabel="time t",
+            ylabel="E − E₀",
+            title=f"Energy changes by at most {np.max(np.abs(change), initial=0.0):.1e}",
+        )
     else:
         axes.plot(solution.t, solution.energy)
-        axes.set(xlabel="time t", ylabel="E", title="Energy, " + (f"{solution.energy[0]:.4g} → {solution.energy[-1]:.4g}" if solution.t.size else "no points"))
+        axes.set(
+            xlabel="time t",
+            ylabel="E",
+            title="Energy, "
+            + (f"{solution.energy[0]:.4g} → {solution.energy[-1]:.4g}" if solution.t.size else "no points"),
+        )
     return axes
 
 
 def conserves_energy(solution: Solution) -> bool:
-    """Whether the system keeps its energy: E′ along q′ = v, v′ = a, by differences, is small beside the power that kinetic and potential energy exchange."""
+    """Whether the system keeps its energy: E′ along q′ = v, v′ = a, by differences, is small beside the power
+    that kinetic and potential energy exchange.
+    """
     t, n, dim = solution.t, solution.system.n, solution.system.dim
     if solution.energy is None or t.size < 2:
         return False
     k = np.unique(np.linspace(0, t.size - 1, 40).astype(int))
     states, rates = np.ascontiguousarray(solution.states[k, : 2 * dim]), np.zeros((k.size, 2 * dim))
-    rates[:, :n], rates[:, dim:] = states[:, dim: dim + n], solution.rates[:, k].T
-    speed, acceleration = np.max(np.abs(rates[:, :n]), initial=0.0), np.max(np.abs(rates[:, dim: dim + n]), initial=0.0)
+    rates[:, :n], rates[:, dim:] = states[:, dim : dim + n], solution.rates[:, k].T
+    speed, acceleration = (
+        np.max(np.abs(rates[:, :n]), initial=0.0),
+        np.max(np.abs(rates[:, dim : dim + n]), initial=0.0),
+    )
     h = 1e-4 * min(speed / acceleration if acceleration > 0 else np.inf, abs(t[-1] - t[0]))
     if not h > 0:
         return True
-    position, velocity = np.where(np.arange(2 * dim) < dim, rates, 0.0), np.where(np.arange(2 * dim) >= dim, rates, 0.0)
+    position, velocity = (
+        np.where(np.arange(2 * dim) < dim, rates, 0.0),
+        np.where(np.arange(2 * dim) >= dim, rates, 0.0),
+    )
 
     def power(direction: np.ndarray, time: float) -> np.ndarray:
         sides = [np.empty((k.size, 1)) for _ in range(2)]
         found = kernels(solution.system)
         for side, sign in zip(sides, (1, -1), strict=True):
-            over_points(found.energy, 0, found.context(solution.system), t[k] + sign * time * h, states + sign * h * direction, side, 64 if solution.system.unknowns else 1)
+            over_points(
+                found.energy,
+                0,
+                found.context(solution.system),
+                t[k] + sign * time * h,
+                states + sign * h * direction,
+                side,
+                64 if solution.system.unknowns else 1,
+            )
         return (sides[0] - sides[1])[:, 0] / (2 * h)
 
-    drift = np.sum(solution.lam[:, k] * solution.gv[:, k], axis=0)  # power of the constraint forces that is only there because the constraints do not hold
+    drift = np.sum(
+        solution.lam[:, k] * solution.gv[:, k], axis=0
+    )  # power of the constraint forces that is only there because the constraints do not hold
     gained, exchanged = power(rates, 1.0) + drift, np.abs(power(position, 0.0)) + np.abs(power(velocity, 0.0))
     return bool(np.max(np.abs(gained)) <= _NOT_CONSERVED * np.max(exchanged, initial=1e-300))
 
 
-def _curves(axes: Axes, t: np.ndarray, values: np.ndarray, names: Sequence[str], argument: str, wanted: Sequence[str] | None, what: str, prime: str = "") -> Axes:
+def _curves(
+    axes: Axes,
+    t: np.ndarray,
+    values: np.ndarray,
+    names: Sequence[str],
+    argument: str,
+    wanted: Sequence[str] | None,
+    what: str,
+    prime: str = "",
+) -> Axes:
     """Rows of an array over time: those wanted, else all of them, else those that change most."""
     if wanted is not None:
         unknown = [name for name in wanted if name not in names]
@@ -161,8 +266,16 @@ def _curves(axes: Axes, t: np.ndarray, values: np.ndarray, names: Sequence[str],
         rows = sorted(np.argsort(-np.ptp(values, axis=1), kind="stable")[: _MOST_LINES - 2])
     colours = theme().colours
     for k, row in enumerate(rows):
-        axes.plot(t, values[row], ["-", "--"][k // len(colours) % 2], color=colours[k % len(colours)], label=symbol(names[row]) + prime)
+        axes.plot(
+            t,
+            values[row],
+            ["-", "--"][k // len(colours) % 2],
+            color=colours[k % len(colours)],
+            label=symbol(names[row]) + prime,
+        )
     axes.set(xlabel="time t", ylabel=what[:-1] if len(rows) == 1 and what.endswith("s") else what)
-    axes.set_title(f"{sentence(what)}: {len(rows)} of {len(names)}" if len(rows) < len(names) else sentence(what))
+    axes.set_title(
+        f"{sentence(what)}: {len(rows)} of {len(names)}" if len(rows) < len(names) else sentence(what)
+    )
     legend(axes)
     return axes

@@ -9,25 +9,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holonome.plot.motion import plot_motion, plot_phase
-from holonome.plot.over_time import conserves_energy, plot_drift, plot_energy, plot_positions, plot_states, plot_velocities
+from holonome.plot.over_time import (
+    conserves_energy,
+    plot_drift,
+    plot_energy,
+    plot_positions,
+    plot_states,
+    plot_velocities,
+)
 from holonome.plot.steps import plot_steps
 from holonome.plot.style import house_style, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.drawing import Drawing
-    from holonome.result import Solution
+    from holonome.problem.drawing import Drawing
+    from holonome.results.solution import Solution
 
 _MANY_REJECTIONS, _WIDE_STEPS = 0.3, 1e3
 
 
-def plot_solution(solution: Solution, axes: Sequence[Axes] | None = None, file: str | Path | None = None, drawing: Drawing | None = None,
-                  dark: bool | None = None) -> Sequence[Axes]:
+def plot_solution(
+    solution: Solution,
+    axes: Sequence[Axes] | None = None,
+    file: str | Path | None = None,
+    drawing: Drawing | None = None,
+    dark: bool | None = None,
+) -> Sequence[Axes]:
     """Three panels that tell most: how it moves, what is special about the run, and what was conserved.
 
-    The first is the mechanism, or without a drawing its positions. The second are the step sizes if the solver had to fight, else the
-    positions, or beside them the first-order states or the velocities. The third is the drift; of a system where nothing is conserved, the energy or the steps.
+    The first is the mechanism, or without a drawing its positions. The second are the step sizes if the
+    solver had to fight, else the positions, or beside them the first-order states or the velocities. The
+    third is the drift; of a system where nothing is conserved, the energy or the steps.
 
     Parameters
     ----------
@@ -61,8 +74,11 @@ def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solut
     """The functions that draw the panels."""
     system, history, drawing = solution.system, solution.history, drawing or solution.system.drawing
     if not system.n:
-        return [plot_states, plot_phase if len(system.states) > 1 else plot_steps if history is not None else plot_states,
-                plot_drift if system.invariant_count or history is None else plot_steps]
+        return [
+            plot_states,
+            plot_phase if len(system.states) > 1 else plot_steps if history is not None else plot_states,
+            plot_drift if system.invariant_count or history is None else plot_steps,
+        ]
     first = plot_positions if drawing is None else lambda solution, axes: plot_motion(solution, drawing, axes)
     second = plot_velocities if drawing is None else plot_positions
     if _had_to_fight(solution):
@@ -71,14 +87,27 @@ def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solut
         second = plot_states
     third = plot_drift
     if not system.m and not system.invariant_count and not conserves_energy(solution):
-        third = plot_energy if solution.energy is not None else plot_steps if history is not None and second is not plot_steps else plot_phase
+        third = (
+            plot_energy
+            if solution.energy is not None
+            else plot_steps
+            if history is not None and second is not plot_steps
+            else plot_phase
+        )
     return [first, second, third]
 
 
 def _had_to_fight(solution: Solution) -> bool:
-    """Whether the steps tell a story: stiffness, many rejections, or sizes that differ by orders of magnitude apart from the start and the end."""
+    """Whether the steps tell a story: stiffness, many rejections, or sizes that differ by orders of magnitude
+    apart from the start and the end.
+    """
     history = solution.history
     if history is None or solution.steps < 20:
         return False
     h = np.abs(history.h)[5:-1]
-    return "→" in solution.method or solution.method == "smooth" or solution.rejections > _MANY_REJECTIONS * solution.steps or bool(np.max(h) > _WIDE_STEPS * np.min(h))
+    return (
+        "→" in solution.method
+        or solution.method == "smooth"
+        or solution.rejections > _MANY_REJECTIONS * solution.steps
+        or bool(np.max(h) > _WIDE_STEPS * np.min(h))
+    )

@@ -11,26 +11,48 @@ from holonome.plot.style import legend, one, styled, theme
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.result import Solution
+    from holonome.results.solution import Solution
 
-_CAUSES = {"error test": ("x", 1), "Newton": ("+", 4), "projection": ("v", 2), "singular": ("D", 6), "not finite": ("s", 3), "contradiction": ("*", 3)}
+_CAUSES = {
+    "error test": ("x", 1),
+    "Newton": ("+", 4),
+    "projection": ("v", 2),
+    "singular": ("D", 6),
+    "not finite": ("s", 3),
+    "contradiction": ("*", 3),
+}
 """Marker and number of the colour."""
 
 
 @styled
 def plot_steps(solution: Solution, axes: Axes | None = None) -> Axes:
-    """Step sizes over time, with steps that were rejected marked by cause, and at the bottom, on the right axis, the order where it changes."""
+    """Step sizes over time, with steps that were rejected marked by cause, and at the bottom, on the right
+    axis, the order where it changes.
+    """
     history = solution.history
     if history is None:
         raise ValueError("solution: its steps were not kept; solve with keep_steps=True")
     axes, colours = one(axes), theme().colours
-    axes.semilogy(history.t, np.abs(history.h), drawstyle="steps-post", linewidth=1.2, label=f"accepted ({solution.steps})")
+    axes.semilogy(
+        history.t,
+        np.abs(history.h),
+        drawstyle="steps-post",
+        linewidth=1.2,
+        label=f"accepted ({solution.steps})",
+    )
     causes = np.array(history.cause)
     for cause in dict.fromkeys(history.cause):
         marker, number = _CAUSES.get(cause, ("o", 5))
         chosen = causes == cause
-        axes.semilogy(history.rejected_t[chosen], np.abs(history.rejected_h[chosen]), marker, color=colours[number], markersize=5, zorder=4,
-                      label=f"{cause} ({chosen.sum()})")
+        axes.semilogy(
+            history.rejected_t[chosen],
+            np.abs(history.rejected_h[chosen]),
+            marker,
+            color=colours[number],
+            markersize=5,
+            zorder=4,
+            label=f"{cause} ({chosen.sum()})",
+        )
     if history.h.size > 20:
         low = np.min(np.abs(history.h[10:])) / 2
         axes.set_ylim(max(axes.get_ylim()[0], low))

@@ -1,4 +1,6 @@
-"""The look of all pictures: colours that colour-blind readers can tell apart, legible in print and, in their dark version, on a screen at night."""
+"""The look of all pictures: colours that colour-blind readers can tell apart, legible in print and, in their
+dark version, on a screen at night.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,28 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.result import Solution
+    from holonome.results.solution import Solution
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours, distinct for colour-blind readers too; without the yellow, which is faint on white."""
+"""Okabe and Ito's colours, distinct for colour-blind readers too; without the yellow, which is faint on
+white.
+"""
 
 SMALLEST = 1e-17
 """Where the logarithmic axis of a drift ends; zeros are drawn here."""
 
 MARKERS = "osD^vPX"
-_GREEK = re.compile("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega")
+_GREEK = re.compile(
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega"
+)
 _FINE, _INTERVALS = 2000, 600
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of lines, paper, ink, grid and fixed bodies; `early`, `middle` and `late` shade a mechanism by time, `trace` is the path of a point."""
+    """Colours of lines, paper, ink, grid and fixed bodies; `early`, `middle` and `late` shade a mechanism by
+    time, `trace` is the path of a point.
+    """
 
     colours: tuple[str, ...]
     paper: str
@@ -46,15 +54,29 @@ class Theme:
     trace: str
 
 
-LIGHT = Theme(COLOURS, "#FFFFFF", "#111111", "#444444", "#E4E4E4", "#DDDDDD", "#C9DCEA", "#0072B2", "#003F66", "#D55E00")
-DARK = Theme(("#56B4E9", "#FF8C42", "#2FC79B", "#E59BC6", "#F0E442", "#A6A6FF", "#FFFFFF"), "#16181D", "#F2F2F2", "#B5B8BF", "#31353D", "#3A3F48",
-             "#2B4455", "#56B4E9", "#D6EEFF", "#FF8C42")
+LIGHT = Theme(
+    COLOURS, "#FFFFFF", "#111111", "#444444", "#E4E4E4", "#DDDDDD", "#C9DCEA", "#0072B2", "#003F66", "#D55E00"
+)
+DARK = Theme(
+    ("#56B4E9", "#FF8C42", "#2FC79B", "#E59BC6", "#F0E442", "#A6A6FF", "#FFFFFF"),
+    "#16181D",
+    "#F2F2F2",
+    "#B5B8BF",
+    "#31353D",
+    "#3A3F48",
+    "#2B4455",
+    "#56B4E9",
+    "#D6EEFF",
+    "#FF8C42",
+)
 
 _in_force: ContextVar[Theme | None] = ContextVar("theme", default=None)
 
 
 def theme() -> Theme:
-    """The colours in force: those of the surrounding `house_style`, else dark ones if matplotlib's own style is dark."""
+    """The colours in force: those of the surrounding `house_style`, else dark ones if matplotlib's own style
+    is dark.
+    """
     chosen = _in_force.get()
     if chosen is None:
         from matplotlib import colors, rcParams
@@ -71,7 +93,8 @@ def house_style(dark: bool | None = None) -> Iterator[None]:
     Parameters
     ----------
     dark
-        Light lines on dark paper. None keeps to what surrounds it, be it another ``house_style`` or a dark style of matplotlib such as ``"dark_background"``.
+        Light lines on dark paper. None keeps to what surrounds it, be it another ``house_style`` or a dark
+        style of matplotlib such as ``"dark_background"``.
 
     Examples
     --------
@@ -85,13 +108,36 @@ def house_style(dark: bool | None = None) -> Iterator[None]:
 
     look = theme() if dark is None else DARK if dark else LIGHT
     style: dict[Any, Any] = {
-        "axes.prop_cycle": cycler(color=look.colours), "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": look.frame,
-        "axes.axisbelow": True, "axes.titlesize": 11, "axes.titlelocation": "left", "axes.titlepad": 9, "axes.labelsize": 10,
-        "axes.grid": True, "grid.color": look.grid, "grid.linewidth": 0.7,
-        "figure.facecolor": look.paper, "axes.facecolor": look.paper, "text.color": look.ink, "axes.labelcolor": look.ink, "axes.titlecolor": look.ink,
-        "xtick.labelsize": 9, "ytick.labelsize": 9, "xtick.color": look.frame, "ytick.color": look.frame,
-        "lines.linewidth": 1.5, "lines.solid_capstyle": "round", "legend.frameon": False, "legend.fontsize": 9,
-        "font.family": "DejaVu Sans", "mathtext.fontset": "dejavusans", "agg.path.chunksize": 10_000, "savefig.dpi": 110}
+        "axes.prop_cycle": cycler(color=look.colours),
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": look.frame,
+        "axes.axisbelow": True,
+        "axes.titlesize": 11,
+        "axes.titlelocation": "left",
+        "axes.titlepad": 9,
+        "axes.labelsize": 10,
+        "axes.grid": True,
+        "grid.color": look.grid,
+        "grid.linewidth": 0.7,
+        "figure.facecolor": look.paper,
+        "axes.facecolor": look.paper,
+        "text.color": look.ink,
+        "axes.labelcolor": look.ink,
+        "axes.titlecolor": look.ink,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "xtick.color": look.frame,
+        "ytick.color": look.frame,
+        "lines.linewidth": 1.5,
+        "lines.solid_capstyle": "round",
+        "legend.frameon": False,
+        "legend.fontsize": 9,
+        "font.family": "DejaVu Sans",
+        "mathtext.fontset": "dejavusans",
+        "agg.path.chunksize": 10_000,
+        "savefig.dpi": 110,
+    }
     token = _in_force.set(look)
     try:
         with rc_context(style):
@@ -155,7 +201,9 @@ def symbol(name: str) -> str:
 
 
 def sizes(t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times and the largest absolute value then, ready for a logarithmic axis; of many points, the largest in each of some hundred intervals."""
+    """Times and the largest absolute value then, ready for a logarithmic axis; of many points, the largest in
+    each of some hundred intervals.
+    """
     size = np.maximum(np.max(np.abs(np.atleast_2d(rows)), axis=0), SMALLEST)
     if t.size <= 2 * _INTERVALS:
         return t, size
@@ -163,7 +211,9 @@ def sizes(t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t[starts], np.maximum.reduceat(size, starts)
 
 
-def smooth(solution: Solution, values: np.ndarray, rates: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def smooth(
+    solution: Solution, values: np.ndarray, rates: Callable[[], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Times and values, with points between the steps; the steps themselves are too long for a smooth curve."""
     t = solution.t
     has_all_steps = solution.history is not None and t.size > 2 and solution.history.t.size + 1 == t.size

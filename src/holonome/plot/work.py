@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.plot.style import MARKERS, legend, one, save, sentence, sizes, smooth_positions, styled, symbol, theme
-from holonome.result import Solution
+from holonome.plot.style import (
+    MARKERS,
+    legend,
+    one,
+    save,
+    sentence,
+    sizes,
+    smooth_positions,
+    styled,
+    symbol,
+    theme,
+)
+from holonome.results.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,13 +29,22 @@ COSTS = {"seconds": "time [s]", "evaluations": "evaluations", "steps": "steps"}
 
 
 @styled
-def work_precision(runs: Any, axes: Axes | None = None, *, cost: str = "seconds", reference: Any = None, file: str | Path | None = None) -> Axes:
-    """The error that was reached, and what it cost: one line for each method, further right is more accurate, further down is cheaper.
+def work_precision(
+    runs: Any,
+    axes: Axes | None = None,
+    *,
+    cost: str = "seconds",
+    reference: Any = None,
+    file: str | Path | None = None,
+) -> Axes:
+    """The error that was reached, and what it cost: one line for each method, further right is more accurate,
+    further down is cheaper.
 
     Parameters
     ----------
     runs
-        What :func:`holonome.compare` returned; or solutions, as a dict of lists by name or as one list, which is sorted by method.
+        What :func:`holonome.compare` returned; or solutions, as a dict of lists by name or as one list, which
+        is sorted by method.
     axes
         Where to draw; None makes a figure.
     cost
@@ -42,8 +62,17 @@ def work_precision(runs: Any, axes: Axes | None = None, *, cost: str = "seconds"
     for number, (label, (points, failed)) in enumerate(lines.items()):
         x, y = np.array(points).reshape(-1, 2).T
         told = f"{label} ({failed} failed)" if failed else label
-        axes.loglog(x, y, marker=MARKERS[number % len(MARKERS)], color=look.colours[number % len(look.colours)], linestyle=["-", "--"][number // len(look.colours) % 2],
-                    markersize=6, markeredgecolor=look.paper, markeredgewidth=0.8, label=told)
+        axes.loglog(
+            x,
+            y,
+            marker=MARKERS[number % len(MARKERS)],
+            color=look.colours[number % len(look.colours)],
+            linestyle=["-", "--"][number // len(look.colours) % 2],
+            markersize=6,
+            markeredgecolor=look.paper,
+            markeredgewidth=0.8,
+            label=told,
+        )
     good_to = getattr(runs, "reference_error", 0.0)
     left, right = axes.get_xlim()
     if left < good_to < right:
@@ -51,7 +80,9 @@ def work_precision(runs: Any, axes: Axes | None = None, *, cost: str = "seconds"
     if given is None or not axes.xaxis_inverted():
         axes.set_xlim(right, left)
     axes.set(xlabel="largest relative error", ylabel=COSTS[cost])
-    axes.set_title(f"{sentence(runs.name)}: work and precision" if hasattr(runs, "name") else "Work and precision")
+    axes.set_title(
+        f"{sentence(runs.name)}: work and precision" if hasattr(runs, "name") else "Work and precision"
+    )
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
     save(axes, file)
     return axes
@@ -70,19 +101,34 @@ def _of_comparison(comparison: Any, cost: str) -> Lines:
     return lines
 
 
-def _of_solutions(runs: Mapping[str, Sequence[Solution]] | Sequence[Solution], cost: str, reference: Any) -> Lines:
+def _of_solutions(
+    runs: Mapping[str, Sequence[Solution]] | Sequence[Solution], cost: str, reference: Any
+) -> Lines:
     if cost == "seconds":
-        raise ValueError("cost: solutions do not know their time; choose cost='evaluations' or 'steps', or use hn.compare")
+        raise ValueError(
+            "cost: solutions do not know their time; choose cost='evaluations' or 'steps', or use hn.compare"
+        )
     if reference is None:
-        raise ValueError("reference: missing; give the positions at the end, or a much more accurate solution")
+        raise ValueError(
+            "reference: missing; give the positions at the end, or a much more accurate solution"
+        )
     if not isinstance(runs, Mapping):
-        runs = {method: [run for run in runs if run.method == method] for method in dict.fromkeys(run.method for run in runs)}
+        runs = {
+            method: [run for run in runs if run.method == method]
+            for method in dict.fromkeys(run.method for run in runs)
+        }
     expected = _end(reference) if isinstance(reference, Solution) else np.asarray(reference, dtype=float)
     lines = {}
     for label, solutions in runs.items():
         solutions = [solutions] if isinstance(solutions, Solution) else solutions
         done = [run for run in solutions if run.success]
-        points = [(float(np.max(np.abs(_end(run) - expected)) / np.max(np.abs(expected))), run.nfev if cost == "evaluations" else run.steps) for run in done]
+        points = [
+            (
+                float(np.max(np.abs(_end(run) - expected)) / np.max(np.abs(expected))),
+                run.nfev if cost == "evaluations" else run.steps,
+            )
+            for run in done
+        ]
         lines[label] = [point for point in points if point[0] > 0], len(solutions) - len(done)
     return lines
 
@@ -91,11 +137,19 @@ def _end(solution: Solution) -> np.ndarray:
     return (solution.q if solution.system.n else solution.x)[:, -1]
 
 
-QUANTITIES = {"drift": "|g|", "velocity drift": "|Gv|", "energy": "|E − E₀|", "steps": "step size h", "order": "order"}
+QUANTITIES = {
+    "drift": "|g|",
+    "velocity drift": "|Gv|",
+    "energy": "|E − E₀|",
+    "steps": "step size h",
+    "order": "order",
+}
 
 
 @styled
-def plot_comparison(solutions: Mapping[str, Solution] | Sequence[Solution], axes: Axes | None = None, what: str = "drift") -> Axes:
+def plot_comparison(
+    solutions: Mapping[str, Solution] | Sequence[Solution], axes: Axes | None = None, what: str = "drift"
+) -> Axes:
     """One quantity over time, as several methods see it.
 
     Parameters
@@ -112,9 +166,18 @@ def plot_comparison(solutions: Mapping[str, Solution] | Sequence[Solution], axes
         raise ValueError("solutions: two have the same method; give a dict of names and solutions")
     axes, colours = one(axes, 7.4, 4.4), theme().colours
     for number, (label, run) in enumerate(runs.items()):
-        style: dict[str, Any] = {"label": label, "color": colours[number % len(colours)], "linestyle": ["-", "--", ":"][number // len(colours) % 3], "linewidth": 1.3}
+        style: dict[str, Any] = {
+            "label": label,
+            "color": colours[number % len(colours)],
+            "linestyle": ["-", "--", ":"][number // len(colours) % 3],
+            "linewidth": 1.3,
+        }
         _draw_quantity(axes, run, what, label, style)
-    axes.set(xlabel="time t", ylabel=QUANTITIES.get(what, symbol(what)), title=sentence(what) if what in QUANTITIES else symbol(what))
+    axes.set(
+        xlabel="time t",
+        ylabel=QUANTITIES.get(what, symbol(what)),
+        title=sentence(what) if what in QUANTITIES else symbol(what),
+    )
     if len(runs) <= 4 and max(map(len, runs), default=0) < 12:
         legend(axes)
     else:
@@ -142,6 +205,8 @@ def _draw_quantity(axes: Axes, run: Solution, what: str, label: str, style: dict
         case _:
             names = run.system.names
             if what not in names:
-                raise ValueError(f"what: {what!r} is not known; choose one of {', '.join([*QUANTITIES, *names])}")
+                raise ValueError(
+                    f"what: {what!r} is not known; choose one of {', '.join([*QUANTITIES, *names])}"
+                )
             t, q = smooth_positions(run)
             axes.plot(t, q[names.index(what)], **style)

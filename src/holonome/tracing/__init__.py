@@ -1,10 +1,12 @@
 """Turns ordinary NumPy functions into CasADi expressions by running them once with symbolic arguments.
 
-A `Traced` scalar records what is done to it in a 1x1 `casadi.SX`; a `TracedArray` is an object array of such scalars and plain floats. NumPy's
-protocols (``__array_ufunc__``, ``__array_function__``) bring most of NumPy to them, but not what never sees a traced argument: ``np.zeros`` makes an
-array of floats that cannot hold a traced value, ``np.array`` makes an array that NumPy's functions cannot work on, ``math.sin`` wants a float. Two
-measures help: the function runs as a *copy* that refers to look-alikes of numpy and math (`copies`), and what copies do not reach is *patched* while
-it runs (`patches`). A branch on a traced value is decided by a script: the function is run once per path and the results are joined (`tracer`).
+A `Traced` scalar records what is done to it in a 1x1 `casadi.SX`; a `TracedArray` is an object array of such
+scalars and plain floats. NumPy's protocols (``__array_ufunc__``, ``__array_function__``) bring most of NumPy
+to them, but not what never sees a traced argument: ``np.zeros`` makes an array of floats that cannot hold a
+traced value, ``np.array`` makes an array that NumPy's functions cannot work on, ``math.sin`` wants a float.
+Two measures help: the function runs as a *copy* that refers to look-alikes of numpy and math (`copies`), and
+what copies do not reach is *patched* while it runs (`patches`). A branch on a traced value is decided by a
+script: the function is run once per path and the results are joined (`tracer`).
 
 From the bottom up, each module importing only from those before it:
 

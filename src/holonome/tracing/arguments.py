@@ -1,4 +1,6 @@
-"""What a function asks for by the names of its parameters, and what it is given: traced values and the `Namespace` of a model's parameters."""
+"""What a function asks for by the names of its parameters, and what it is given: traced values and the
+`Namespace` of a model's parameters.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def argument_names(function: Callable) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        All parameters without default, and those with default whose name is that of a model argument (t, q, v, p, s, w, lam, x).
+        All parameters without default, and those with default whose name is that of a model argument (t, q,
+        v, p, s, w, lam, x).
 
     Raises
     ------
@@ -81,8 +84,13 @@ def argument_names(function: Callable) -> tuple[str, ...]:
     for parameter in _signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             name = getattr(function, "__name__", None) or repr(function)
-            raise TypeError(f"{name} takes {str(parameter).partition(':')[0]}; its arguments are passed by name, so spell them out")
-        if parameter.name not in fixed and (parameter.default is parameter.empty or parameter.name in _MODEL_ARGUMENTS):
+            raise TypeError(
+                f"{name} takes {str(parameter).partition(':')[0]}; its arguments are passed by name, so "
+                "spell them out"
+            )
+        if parameter.name not in fixed and (
+            parameter.default is parameter.empty or parameter.name in _MODEL_ARGUMENTS
+        ):
             names.append(parameter.name)
     return tuple(names)
 

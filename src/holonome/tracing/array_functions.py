@@ -1,4 +1,6 @@
-"""What NumPy's functions other than ufuncs do to traced values: by a rule where there is one, otherwise by NumPy's own code on object arrays."""
+"""What NumPy's functions other than ufuncs do to traced values: by a rule where there is one, otherwise by
+NumPy's own code on object arrays.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,36 @@ from holonome.tracing.linear_algebra import cross, det, inv, norm, solve
 from holonome.tracing.scalar_rules import real_or, select, sinc
 from holonome.tracing.session import refuse
 from holonome.tracing.ufuncs import apply_ufunc
-from holonome.tracing.values import Traced, TracedArray, as_array, check_dtype, from_flat, has_traced, has_traced_array, lift, lower, map_parts, numpy_answers, unwrap
+from holonome.tracing.values import (
+    Traced,
+    TracedArray,
+    as_array,
+    check_dtype,
+    from_flat,
+    has_traced,
+    has_traced_array,
+    lift,
+    lower,
+    map_parts,
+    numpy_answers,
+    unwrap,
+)
 
 
 def apply_function(function: Callable, args: tuple, options: dict[str, Any]) -> Any:
     """Call a NumPy function whose arguments may be traced."""
-    if has_traced(args) or any(map(has_traced, options.values())) or (function in _SHARES_MEMORY and has_traced_array(args)):
+    if (
+        has_traced(args)
+        or any(map(has_traced, options.values()))
+        or (function in _SHARES_MEMORY and has_traced_array(args))
+    ):
         rule = _RULES.get(function)
         return rule(*args, **options) if rule is not None else _call_with_arrays(function, args, options)
     if options.get("out") is not None:
         return _call_with_arrays(function, args, options)
-    result = _RULES_FOR_FLOATS.get(function, function)(*lower(args), **{name: lower(value) for name, value in options.items()})
+    result = _RULES_FOR_FLOATS.get(function, function)(
+        *lower(args), **{name: lower(value) for name, value in options.items()}
+    )
     return result if function in _STAYS_REAL else lift(result)
 
 
@@ -29,11 +50,15 @@ def _call_with_arrays(function: Callable, args: tuple, options: dict[str, Any]) 
     """Run NumPy's own implementation on object arrays."""
     if "dtype" in options:
         check_dtype(options.pop("dtype"))
-    convert = _nested_parts if function is np.block else _parts if function in _TAKES_SEQUENCES else as_argument
+    convert = (
+        _nested_parts if function is np.block else _parts if function in _TAKES_SEQUENCES else as_argument
+    )
     args = tuple(map(convert, args))
     options = {name: convert(value) for name, value in options.items()}
     if hasattr(function, "_implementation"):
-        return unwrap(np.ndarray.__array_function__(from_flat([], (0,)), function, (TracedArray,), args, options))
+        return unwrap(
+            np.ndarray.__array_function__(from_flat([], (0,)), function, (TracedArray,), args, options)
+        )
     return unwrap(function(*args, **options))
 
 
@@ -73,9 +98,15 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Tra
     return array
 
 
-def _full_like(array: Any, fill_value: Any, dtype: Any = None, *options: Any, shape: Any = None, **keywords: Any) -> Any:
+def _full_like(
+    array: Any, fill_value: Any, dtype: Any = None, *options: Any, shape: Any = None, **keywords: Any
+) -> Any:
     shape = np.shape(array) if shape is None else shape
-    return apply_function(np.full, (shape, fill_value), {"dtype": None if dtype is object or dtype == np.dtype(object) else dtype})
+    return apply_function(
+        np.full,
+        (shape, fill_value),
+        {"dtype": None if dtype is object or dtype == np.dtype(object) else dtype},
+    )
 
 
 def _zeros_like(array: Any, dtype: Any = None, *options: Any, **keywords: Any) -> Any:
@@ -108,7 +139,11 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
 
 
 def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **options: Any) -> Any:
-    conditions = list(condlist) if isinstance(condlist, (list, tuple)) or np.ndim(condlist) > np.ndim(x) else [condlist]
+    conditions = (
+        list(condlist)
+        if isinstance(condlist, (list, tuple)) or np.ndim(condlist) > np.ndim(x)
+        else [condlist]
+    )
     choices = [function(x, *args, **options) if callable(function) else function for function in funclist]
     default = choices.pop() if len(choices) > len(conditions) else 0.0
     return _choose_last(conditions, choices, default)
@@ -173,7 +208,9 @@ def _map_elements(function: Callable, x: Any) -> Any:
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **options: Any) -> Any:
     if options.get("retstep") or options.get("axis"):
         refuse("it calls np.linspace with traced ends and options")
-    fractions = np.linspace(0.0, 1.0, num, endpoint=endpoint).reshape(-1, *(1,) * max(np.ndim(start), np.ndim(stop)))
+    fractions = np.linspace(0.0, 1.0, num, endpoint=endpoint).reshape(
+        -1, *(1,) * max(np.ndim(start), np.ndim(stop))
+    )
     return start + fractions * (stop - start)
 
 
@@ -196,29 +233,101 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 
 
 _WITHOUT_RULE = ("round", "around", "nan_to_num", "unique", "histogram", "searchsorted", "digitize")
-_LINALG_WITHOUT_RULE = ("cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "slogdet", "svd")
+_LINALG_WITHOUT_RULE = (
+    "cholesky",
+    "cond",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "lstsq",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "slogdet",
+    "svd",
+)
 _RULES: dict[Callable, Callable] = {
-    np.array: _array, np.asarray: _asarray, np.asanyarray: _asarray, np.ascontiguousarray: _asarray, np.asfortranarray: _asarray,
-    np.asarray_chkfinite: _asarray, np.copy: _copy,
-    np.full: _full, np.full_like: _full_like, np.zeros_like: _zeros_like, np.empty_like: _zeros_like, np.ones_like: _ones_like,
-    np.where: _where, np.select: _select, np.piecewise: _piecewise, np.clip: _clip, np.isclose: _is_close, np.allclose: _all_close,
-    np.polyval: _polyval, np.interp: _interp, np.linspace: _linspace, np.sinc: _sinc,
-    np.real: lambda value: value, np.imag: lambda value: 0.0 * value, np.isscalar: _is_scalar,
-    np.cross: _cross, np.linalg.norm: norm, np.linalg.solve: solve, np.linalg.inv: inv, np.linalg.det: det,
+    np.array: _array,
+    np.asarray: _asarray,
+    np.asanyarray: _asarray,
+    np.ascontiguousarray: _asarray,
+    np.asfortranarray: _asarray,
+    np.asarray_chkfinite: _asarray,
+    np.copy: _copy,
+    np.full: _full,
+    np.full_like: _full_like,
+    np.zeros_like: _zeros_like,
+    np.empty_like: _zeros_like,
+    np.ones_like: _ones_like,
+    np.where: _where,
+    np.select: _select,
+    np.piecewise: _piecewise,
+    np.clip: _clip,
+    np.isclose: _is_close,
+    np.allclose: _all_close,
+    np.polyval: _polyval,
+    np.interp: _interp,
+    np.linspace: _linspace,
+    np.sinc: _sinc,
+    np.real: lambda value: value,
+    np.imag: lambda value: 0.0 * value,
+    np.isscalar: _is_scalar,
+    np.cross: _cross,
+    np.linalg.norm: norm,
+    np.linalg.solve: solve,
+    np.linalg.inv: inv,
+    np.linalg.det: det,
     **{getattr(np, name): _refusing(name) for name in _WITHOUT_RULE},
     **{getattr(np.linalg, name): _refusing(f"linalg.{name}") for name in _LINALG_WITHOUT_RULE},
 }
 _RULES_FOR_FLOATS: dict[Callable, Callable] = {np.empty: np.zeros, np.empty_like: np.zeros_like}
 _STAYS_REAL = frozenset({np.linspace, np.arange, np.logspace, np.geomspace})
-_TAKES_SEQUENCES = frozenset({np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot})
+_TAKES_SEQUENCES = frozenset(
+    {np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot}
+)
 # Functions that write to an argument or may return a view of it: a copy of the argument would not do.
 _SHARES_MEMORY = frozenset(
     getattr(np, name)
     for name in (
         *("fill_diagonal", "copyto", "put", "place", "putmask", "put_along_axis"),
-        *("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "atleast_1d", "atleast_2d", "atleast_3d"),
-        *("reshape", "ravel", "transpose", "swapaxes", "moveaxis", "rollaxis", "squeeze", "expand_dims", "diagonal", "diag", "real"),
-        *("split", "array_split", "hsplit", "vsplit", "dsplit", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "broadcast_arrays"),
+        *(
+            "array",
+            "asarray",
+            "asanyarray",
+            "ascontiguousarray",
+            "asfortranarray",
+            "asarray_chkfinite",
+            "atleast_1d",
+            "atleast_2d",
+            "atleast_3d",
+        ),
+        *(
+            "reshape",
+            "ravel",
+            "transpose",
+            "swapaxes",
+            "moveaxis",
+            "rollaxis",
+            "squeeze",
+            "expand_dims",
+            "diagonal",
+            "diag",
+            "real",
+        ),
+        *(
+            "split",
+            "array_split",
+            "hsplit",
+            "vsplit",
+            "dsplit",
+            "flip",
+            "fliplr",
+            "flipud",
+            "rot90",
+            "broadcast_to",
+            "broadcast_arrays",
+        ),
     )
 )
 

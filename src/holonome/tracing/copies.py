@@ -1,9 +1,11 @@
 """Copies of the user's functions and objects that refer to tracing versions of what they use.
 
-The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy and math to look-alikes, functions
-imported from them to their versions, other user functions (also methods, partials, Numba's dispatchers and user modules) to copies of their own, made
-when first called, and objects of user classes to twins: instances of a throw-away subclass that owns a shallow copy of the attributes. The user's own
-functions and objects are never changed, and what the function stores on them while it is traced is forgotten. Functions of libraries are not copied.
+The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy
+and math to look-alikes, functions imported from them to their versions, other user functions (also methods,
+partials, Numba's dispatchers and user modules) to copies of their own, made when first called, and objects of
+user classes to twins: instances of a throw-away subclass that owns a shallow copy of the attributes. The
+user's own functions and objects are never changed, and what the function stores on them while it is traced is
+forgotten. Functions of libraries are not copied.
 """
 
 from __future__ import annotations
@@ -23,8 +25,20 @@ from holonome.tracing.values import Traced, TracedArray, lift
 
 _LARGEST_CONSTANT = 10_000
 _DEEPEST_CONTAINER = 3
-_NOT_TWINNED = frozenset({"__init__", "__new__", "__init_subclass__", "__class_getitem__", "__getattribute__", "__getattr__", "__setattr__",
-                          "__delattr__", "__eq__", "__hash__"})
+_NOT_TWINNED = frozenset(
+    {
+        "__init__",
+        "__new__",
+        "__init_subclass__",
+        "__class_getitem__",
+        "__getattribute__",
+        "__getattr__",
+        "__setattr__",
+        "__delattr__",
+        "__eq__",
+        "__hash__",
+    }
+)
 
 
 class Copies:
@@ -54,7 +68,9 @@ class Copies:
         if isinstance(value, types.MethodType):
             return types.MethodType(self.replace(value.__func__), self.replace(value.__self__))
         if isinstance(value, functools.partial):
-            return functools.partial(self.replace(value.func), *map(self.replace, value.args), **self._values(value.keywords))
+            return functools.partial(
+                self.replace(value.func), *map(self.replace, value.args), **self._values(value.keywords)
+            )
         if isinstance(value, functools._lru_cache_wrapper):
             return self.replace(value.__wrapped__)
         if is_dispatcher(value):
@@ -62,7 +78,11 @@ class Copies:
         if isinstance(value, np.ndarray):
             return lift(value) if value.size <= _LARGEST_CONSTANT else value
         if type(value) in (list, tuple, dict):
-            return self._container(value, depth) if depth < _DEEPEST_CONTAINER and len(value) <= _LARGEST_CONSTANT else value
+            return (
+                self._container(value, depth)
+                if depth < _DEEPEST_CONTAINER and len(value) <= _LARGEST_CONSTANT
+                else value
+            )
         return self._twin(value)
 
     def _values(self, mapping: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -71,7 +91,11 @@ class Copies:
     def _module(self, module: types.ModuleType) -> types.ModuleType:
         if module in LOOK_ALIKES:
             return LOOK_ALIKES[module]
-        return module if is_library(module.__name__) or isinstance(module, _ModuleView) else _ModuleView(module, self)
+        return (
+            module
+            if is_library(module.__name__) or isinstance(module, _ModuleView)
+            else _ModuleView(module, self)
+        )
 
     def _container(self, container: Any, depth: int) -> Any:
         if type(container) is dict:
@@ -89,7 +113,11 @@ class Copies:
 
     def _copy(self, function: types.FunctionType) -> types.FunctionType:
         if id(function) not in self._functions:
-            namespace = {name: function.__globals__[name] for name in ("__builtins__", "__name__") if name in function.__globals__}
+            namespace = {
+                name: function.__globals__[name]
+                for name in ("__builtins__", "__name__")
+                if name in function.__globals__
+            }
             cells = tuple(map(self._cell, function.__closure__ or ()))
             defaults = tuple(map(self.replace, function.__defaults__ or ()))
             copy = types.FunctionType(function.__code__, namespace, function.__name__, defaults, cells)
@@ -112,7 +140,11 @@ class Copies:
     def _twin(self, value: Any) -> Any:
         """Return an instance of a subclass whose methods are copies, with a shallow copy of the attributes."""
         kind = type(value)
-        if is_library(kind.__module__) or type(kind) not in (type, abc.ABCMeta) or kind.__getattribute__ is not object.__getattribute__:
+        if (
+            is_library(kind.__module__)
+            or type(kind) not in (type, abc.ABCMeta)
+            or kind.__getattribute__ is not object.__getattribute__
+        ):
             return value
         try:
             twin = object.__new__(type(kind.__name__, (_NoSubclassHook, kind), self._twin_members(kind)))
@@ -132,9 +164,15 @@ class Copies:
 
         def read(twin: Any, name: str) -> Any:
             value = object.__getattribute__(twin, name)
-            return value if name.startswith("__") or isinstance(value, types.MethodType) else self.replace(value)
+            return (
+                value if name.startswith("__") or isinstance(value, types.MethodType) else self.replace(value)
+            )
 
-        return members | {"__getattribute__": read, "__module__": kind.__module__, "__del__": lambda twin: None}
+        return members | {
+            "__getattribute__": read,
+            "__module__": kind.__module__,
+            "__del__": lambda twin: None,
+        }
 
     def _twin_member(self, name: str, member: Any) -> dict[str, Any]:
         if name in _NOT_TWINNED:
@@ -181,4 +219,6 @@ def _attributes(value: Any) -> dict[str, Any]:
     """Return what is stored on an object, in slots or in its dictionary."""
     members = (item for base in type(value).__mro__ for item in vars(base).items())
     slots = [name for name, member in members if isinstance(member, types.MemberDescriptorType)]
-    return {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    return {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(
+        value, "__dict__", {}
+    )

@@ -1,4 +1,6 @@
-"""Whether an error that came up while a function was traced is the user's own or would not have come without tracing."""
+"""Whether an error that came up while a function was traced is the user's own or would not have come without
+tracing.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _ALSO_WRONG_FOR_FLOATS = re.compile(
     r"|returned NotImplemented|positional argument|unexpected keyword"
 )
 _CAUSED_BY_TRACING = re.compile(
-    r"Traced|dtype\('?O'?\)|\bobject (arrays?|dtype)|dtype object|type object|loop of ufunc|not supported for the input types", re.IGNORECASE
+    r"Traced|dtype\('?O'?\)|\bobject (arrays?|dtype)|dtype object|type object|loop of ufunc|not supported "
+    r"for the input types",
+    re.IGNORECASE,
 )
 
 
@@ -46,12 +50,22 @@ def _is_raised_by_statement(error: Exception) -> bool:
     last: types.TracebackType | None = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    return last is not None and not is_library_frame(last.tb_frame) and last.tb_frame.f_code.co_code[last.tb_lasti] == opcode.opmap["RAISE_VARARGS"]
+    return (
+        last is not None
+        and not is_library_frame(last.tb_frame)
+        and last.tb_frame.f_code.co_code[last.tb_lasti] == opcode.opmap["RAISE_VARARGS"]
+    )
 
 
 def _comes_from_tracing(error: Exception) -> bool:
     if isinstance(error, AttributeError):
-        kind = np.ndarray if isinstance(error.obj, TracedArray) else np.float64 if isinstance(error.obj, (Traced, float)) else None
+        kind = (
+            np.ndarray
+            if isinstance(error.obj, TracedArray)
+            else np.float64
+            if isinstance(error.obj, (Traced, float))
+            else None
+        )
         return kind is not None and error.name is not None and hasattr(kind, error.name)
     if type(error).__module__.partition(".")[0] == "numba":
         return True

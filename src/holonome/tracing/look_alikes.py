@@ -1,4 +1,6 @@
-"""The modules numpy, numpy.linalg and math as the copy of a function sees them, and the versions of their functions one by one."""
+"""The modules numpy, numpy.linalg and math as the copy of a function sees them, and the versions of their
+functions one by one.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class _TracingUfunc:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         if has_traced(args):
-            return self.ufunc(*(value if type(value) is Traced else as_argument(value) for value in args), **options)
+            return self.ufunc(
+                *(value if type(value) is Traced else as_argument(value) for value in args), **options
+            )
         result = self.ufunc(*lower(args), **options)
         return result if options.get("out") is not None else lift(result)
 
@@ -76,9 +80,22 @@ def _look_alike(module: types.ModuleType, versions: dict[str, Any]) -> types.Mod
 NUMPY_VERSIONS = _versions_of(np) | {"float64": _Float64, "double": _Float64}
 _LINALG_VERSIONS = _versions_of(np.linalg)
 _LINALG = _look_alike(np.linalg, _LINALG_VERSIONS)
-LOOK_ALIKES = {math: _look_alike(math, MATH_VERSIONS), np.linalg: _LINALG, np: _look_alike(np, NUMPY_VERSIONS | {"linalg": _LINALG})}
-_VERSIONS_BY_MODULE = ((np, NUMPY_VERSIONS), (np.linalg, _LINALG_VERSIONS), (math, MATH_VERSIONS), (builtins, BUILTIN_VERSIONS))
-VERSIONS = {
-    id(original := getattr(module, name)): (original, version) for module, versions in _VERSIONS_BY_MODULE for name, version in versions.items()
+LOOK_ALIKES = {
+    math: _look_alike(math, MATH_VERSIONS),
+    np.linalg: _LINALG,
+    np: _look_alike(np, NUMPY_VERSIONS | {"linalg": _LINALG}),
 }
-"""Originals and their versions by the original's id; an original is kept so that no other object can take over its id."""
+_VERSIONS_BY_MODULE = (
+    (np, NUMPY_VERSIONS),
+    (np.linalg, _LINALG_VERSIONS),
+    (math, MATH_VERSIONS),
+    (builtins, BUILTIN_VERSIONS),
+)
+VERSIONS = {
+    id(original := getattr(module, name)): (original, version)
+    for module, versions in _VERSIONS_BY_MODULE
+    for name, version in versions.items()
+}
+"""Originals and their versions by the original's id; an original is kept so that no other object can take
+over its id.
+"""

@@ -1,6 +1,7 @@
 """What the module math and the builtins max, min and isinstance do to traced values.
 
-They know nothing of NumPy's protocols, so the user's code gets versions of them that do (`look_alikes`, `copies`).
+They know nothing of NumPy's protocols, so the user's code gets versions of them that do (`look_alikes`,
+`copies`).
 """
 
 from __future__ import annotations
@@ -30,32 +31,57 @@ def _sum(values: Any) -> Any:
 
 
 def _hypot(*coordinates: Any) -> Any:
-    return SCALAR_RULES["hypot"](*coordinates) if len(coordinates) == 2 else sqrt(_sum(x**2 for x in coordinates))
+    return (
+        SCALAR_RULES["hypot"](*coordinates)
+        if len(coordinates) == 2
+        else sqrt(_sum(x**2 for x in coordinates))
+    )
 
 
 def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
     return abs(a - b) <= larger(rel_tol * larger(abs(a), abs(b)), abs_tol)
 
 
-_AS_IN_NUMPY = (*TRIGONOMETRIC, "sqrt", "cbrt", "exp", "expm1", "exp2", "log1p", "log2", "log10",
-                "floor", "ceil", "fabs", "fmod", "copysign", "degrees", "radians")
+_AS_IN_NUMPY = (
+    *TRIGONOMETRIC,
+    "sqrt",
+    "cbrt",
+    "exp",
+    "expm1",
+    "exp2",
+    "log1p",
+    "log2",
+    "log10",
+    "floor",
+    "ceil",
+    "fabs",
+    "fmod",
+    "copysign",
+    "degrees",
+    "radians",
+)
 _RULES: dict[str, Callable] = {
     **{name: SCALAR_RULES[name] for name in _AS_IN_NUMPY},
     **{f"a{name}": SCALAR_RULES[f"arc{name}"] for name in (*TRIGONOMETRIC, "tan2")},
-    "pow": operator.pow, "log": _log_to_base, "hypot": _hypot,
+    "pow": operator.pow,
+    "log": _log_to_base,
+    "hypot": _hypot,
     "dist": lambda p, q: _hypot(*(x - y for x, y in zip(p, q, strict=True))),
     "fsum": _sum,
     "prod": lambda values, *, start=1.0: functools.reduce(operator.mul, values, start),
     "sumprod": lambda p, q: _sum(x * y for x, y in zip(p, q, strict=True)),
     "fma": lambda x, y, z: x * y + z,
     "isclose": _is_close,
-    "erf": _erf, "erfc": lambda x: 1.0 - _erf(x),
+    "erf": _erf,
+    "erfc": lambda x: 1.0 - _erf(x),
 }
 
 
 def _math_version(original: Callable, rule: Callable) -> Callable:
     def version(*args: Any, **options: Any) -> Any:
-        args = tuple(value.item() if isinstance(value, TracedArray) and value.ndim == 0 else value for value in args)
+        args = tuple(
+            value.item() if isinstance(value, TracedArray) and value.ndim == 0 else value for value in args
+        )
         return rule(*args, **options) if has_traced(args) else original(*args, **options)
 
     return functools.update_wrapper(version, original, assigned=("__name__", "__doc__"), updated=())
@@ -66,7 +92,11 @@ def _extreme(original: Callable, pick: Callable) -> Callable:
 
     def version(*args: Any, **options: Any) -> Any:
         values = list(args[0]) if len(args) == 1 else args
-        if options or not any(type(value) is Traced for value in values) or not all(isinstance(value, NUMBERS) for value in values):
+        if (
+            options
+            or not any(type(value) is Traced for value in values)
+            or not all(isinstance(value, NUMBERS) for value in values)
+        ):
             return original(values, **options) if len(args) == 1 else original(*args, **options)
         return functools.reduce(pick, values)
 
@@ -77,5 +107,7 @@ def _isinstance(instance: Any, kinds: Any) -> bool:
     return isinstance(np.float64() if type(instance) is Traced else instance, kinds)
 
 
-MATH_VERSIONS = {name: _math_version(getattr(math, name), rule) for name, rule in _RULES.items() if hasattr(math, name)}
+MATH_VERSIONS = {
+    name: _math_version(getattr(math, name), rule) for name, rule in _RULES.items() if hasattr(math, name)
+}
 BUILTIN_VERSIONS = {"isinstance": _isinstance, "max": _extreme(max, larger), "min": _extreme(min, smaller)}

@@ -1,6 +1,7 @@
 """The trace under way in this thread: the decisions on the path it is on, and what it had to refuse.
 
-Traced values reach it when they are asked for their truth (`Session.decide`) and when they are asked for what they cannot do (`refuse`).
+Traced values reach it when they are asked for their truth (`Session.decide`) and when they are asked for what
+they cannot do (`refuse`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Session:
             state.session = outer
 
     def run(self, call: Callable[[], Any], script: list[bool]) -> Any:
-        """Call along the path that begins with the script; what was refused is raised even if the user's function swallowed it."""
+        """Call along the path that begins with the script; what was refused is raised even if the user's
+        function swallowed it.
+        """
         self.paths += 1
         if self.paths > MAX_PATHS:
             raise Untraceable(f"it has more than {MAX_PATHS} branches that depend on traced values")
@@ -56,12 +59,17 @@ class Session:
         return value
 
     def decide(self, condition: ca.SX) -> bool:
-        """Answer a condition as the script says, with True where it says nothing yet; the same question gets the same answer."""
+        """Answer a condition as the script says, with True where it says nothing yet; the same question gets
+        the same answer.
+        """
         for answer, earlier in zip(self.script, self.conditions[:_REMEMBERED_CONDITIONS], strict=False):
             if ca.is_equal(condition, earlier, 6):
                 return answer
         if len(self.conditions) >= MAX_DECISIONS:
-            refuse(f"it takes more than {MAX_DECISIONS} decisions on traced values in one run, perhaps in a loop that iterates until convergence")
+            refuse(
+                f"it takes more than {MAX_DECISIONS} decisions on traced values in one run, perhaps in a "
+                "loop that iterates until convergence"
+            )
         if len(self.script) == len(self.conditions):
             self.script.append(True)
         self.conditions.append(condition)

@@ -1,4 +1,6 @@
-"""`trace` itself: a function is run once per path through its branches on traced values, depth first, and the results are joined by ``if_else``."""
+"""`trace` itself: a function is run once per path through its branches on traced values, depth first, and the
+results are joined by ``if_else``.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tupl
     Untraceable
         If the function does what cannot be expressed, for instance converts a traced value to float.
     TypeError
-        If the function returns something other than real numbers, or values of different shapes on different branches.
+        If the function returns something other than real numbers, or values of different shapes on different
+        branches.
     """
     session = Session(function)
 
@@ -77,8 +80,16 @@ def _flat_result(name: str, value: Any) -> _Result:
     try:
         shape, elements = flatten(value)
     except NotNumeric as error:
-        part = f"a {type(value).__name__} with " if isinstance(value, SEQUENCES) and "ragged" not in str(error) else ""
-        hint = "; is a return statement missing?" if value is None else ", expected a real number or an array of real numbers"
+        part = (
+            f"a {type(value).__name__} with "
+            if isinstance(value, SEQUENCES) and "ragged" not in str(error)
+            else ""
+        )
+        hint = (
+            "; is a return statement missing?"
+            if value is None
+            else ", expected a real number or an array of real numbers"
+        )
         raise TypeError(f"{name} returned {part}{error}{hint}") from None
     return column(elements), shape
 
@@ -86,6 +97,8 @@ def _flat_result(name: str, value: Any) -> _Result:
 def _join(name: str, condition: ca.SX, chosen: _Result, other: _Result) -> _Result:
     (expression, shape), (other_expression, other_shape) = chosen, other
     if shape != other_shape:
-        raise TypeError(f"{name} returns a value of shape {shape} on one branch and of shape {other_shape} on another")
+        raise TypeError(
+            f"{name} returns a value of shape {shape} on one branch and of shape {other_shape} on another"
+        )
     pairs = [select_sx(condition, expression[i], other_expression[i]) for i in range(expression.numel())]
     return (ca.densify(ca.vertcat(*pairs)) if pairs else expression), shape

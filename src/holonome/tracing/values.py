@@ -1,6 +1,8 @@
-"""`Traced` and `TracedArray`, which record what is done to them, and the way from and to ordinary numbers and arrays.
+"""`Traced` and `TracedArray`, which record what is done to them, and the way from and to ordinary numbers and
+arrays.
 
-What NumPy's functions do to these values is not said here: `array_functions`, which builds on this module, puts the answers into `numpy_answers`.
+What NumPy's functions do to these values is not said here: `array_functions`, which builds on this module,
+puts the answers into `numpy_answers`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,24 @@ SEQUENCES = (np.ndarray, list, tuple)
 _COMPLEX = (complex, np.complexfloating)
 _PLAIN_NUMBERS = (float, int, bool)
 _CONDITIONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR})
-_SCALAR_METHODS = frozenset({"all", "any", "clip", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "reshape", "sum", "tolist", "transpose"})
+_SCALAR_METHODS = frozenset(
+    {
+        "all",
+        "any",
+        "clip",
+        "dot",
+        "flatten",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "ravel",
+        "reshape",
+        "sum",
+        "tolist",
+        "transpose",
+    }
+)
 
 unary: Callable[[int, ca.SX], ca.SX] = ca.SX.unary
 binary: Callable[[int, ca.SX, ca.SX], ca.SX] = ca.SX.binary
@@ -217,7 +236,12 @@ class TracedArray(_AskedByNumPy, np.ndarray):
         return super().__getitem__(_usable_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if isinstance(index, TracedArray) and has_traced(index) and np.ndim(value) == 0 and index.shape == self.shape:
+        if (
+            isinstance(index, TracedArray)
+            and has_traced(index)
+            and np.ndim(value) == 0
+            and index.shape == self.shape
+        ):
             index, value = ..., np.where(index, value, self)
         index = _usable_index(index)
         if isinstance(value, SEQUENCES):
@@ -237,7 +261,7 @@ class TracedArray(_AskedByNumPy, np.ndarray):
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.dot(self, other, out=out)
 
-    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:  # noqa: A002
+    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
         return np.clip(self, min, max)
 
     @property
@@ -315,7 +339,9 @@ def has_traced(value: Any) -> bool:
 
 def has_traced_array(value: Any) -> bool:
     """Whether the value is or contains a traced array, even one whose elements are all plain."""
-    return isinstance(value, TracedArray) or (type(value) in (list, tuple) and any(map(has_traced_array, value)))
+    return isinstance(value, TracedArray) or (
+        type(value) in (list, tuple) and any(map(has_traced_array, value))
+    )
 
 
 class NotNumeric(Exception):
@@ -362,7 +388,9 @@ def flatten(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     shapes = dict.fromkeys(shape for shape, _ in parts)
     if len(shapes) > 1:
         raise NotNumeric(f"a ragged sequence with parts of the shapes {', '.join(map(str, shapes))}")
-    return (len(parts), *next(iter(shapes), ())), list(itertools.chain.from_iterable(elements for _, elements in parts))
+    return (len(parts), *next(iter(shapes), ())), list(
+        itertools.chain.from_iterable(elements for _, elements in parts)
+    )
 
 
 def as_array(value: Any) -> TracedArray:

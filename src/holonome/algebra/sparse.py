@@ -1,0 +1,428 @@
+"""Sparse LU of matrices whose pattern stays while their values change, in compiled loops over index arrays.
+
+    P A Q = L U,     L lower triangular with unit diagonal, by columns; U upper triangular, by columns, its diagonal kept inverted
+
+Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column,
+when the first matrix is factored (Gilbert & Peierls): as far as there are pivots on the diagonal they are
+taken, and if the backward error says that this was not stable, pivots are chosen by size.  New values are
+then factored with the pivots and the pattern that are there, as KLU does.  Each pivot is compared with the
+terms it was summed from; if one has lost its digits, pivots are chosen anew.
+
+A *plan* holds what is fixed, the *memory* of a factorization all the rest, the values at its end, so that
+several runs may share a plan.  Nothing is allocated.
+
+References
+----------
+J. R. Gilbert, T. Peierls, Sparse partial pivoting in time proportional to arithmetic operations, SIAM J. Sci.
+Stat. Comput. 9 (1988). T. A. Davis, Direct Methods for Sparse Linear Systems, SIAM 2006, chapters 3, 6 and 7.
+T. A. Davis, E. Palamadai Natarajan, Algorithm 907: KLU, ACM Trans. Math. Softw. 37 (2010).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from holonome.machine.calls import integers, shift
+from holonome.machine.context import OK, SINGULAR
+
+PLAN, CHOSEN, CHOICES, KERNEL = range(4)
+"""The memory begins with: address of the plan; whether pivots are chosen; how often they were; address of a
+kernel that writes the values, for the owner's use.
+"""
+HEADER = 8
+
+PIVOT_MARGIN = 1e-8
+"""A pivot smaller than this, relative to the terms it was summed from, has lost its digits."""
+
+_NOTHING_LEFT = 1e-14
+"""The same where pivots were just chosen: the matrix is singular."""
+
+_STABLE = 1e-10
+"""Largest backward error, max |r| / (|A||x| + |b|), that new pivots may have."""
+
+_ANY, _LARGE = 1e-12, 0.1
+"""A pivot on the diagonal is taken if it is larger than this, compared with the largest in its column, rows
+scaled to one; at first, and where that fails.
+"""
+
+_CROWDED, _UNUSUAL = 40, 10
+"""An unknown with more neighbours, and so many times more than is usual, is left to the end: eliminated early
+it would connect them all with each other.
+"""
+
+
+class Plan:
+    """Order of elimination and room for the factors of a square matrix with a given pattern.
+
+    Parameters
+    ----------
+    begins, rows
+        The pattern by columns, as in ``scipy.sparse.csc_matrix`` (indptr, indices).  Row i is paired with
+        column i.
+    stages
+        For each column a number; a column is eliminated after its neighbours with smaller ones, without which
+        its pivot might vanish.
+
+    Attributes
+    ----------
+    array
+        The plan in memory.
+    fill, multiplications
+        Entries of L, as many as of U, and multiplications of a factorization, as long as all pivots are on
+        the diagonal.
+    """
+
+    def __init__(self, begins: Sequence[int], rows: Sequence[int], stages: Sequence[int]) -> None:
+        size, entries = len(begins) - 1, len(rows)
+        neighbours: list[set[int]] = [set() for _ in range(size)]
+        for column in range(size):
+            for row in rows[begins[column] : begins[column + 1]]:
+                if row != column:
+                    neighbours[column].add(row)
+                    neighbours[row].add(column)
+        order, degrees = minimum_degree(neighbours, stages)
+        self.size, self.entries = size, entries
+        self.fill, self.multiplications = sum(degrees), sum(d * d for d in degrees)
+        self.room = min(2 * self.fill + 4 * size, size * size)
+        self.array = np.concatenate([[size, entries, self.room], order, begins, rows]).astype(np.int32)
+
+    def memory(self, kernel: int = 0) -> np.ndarray:
+        """Memory for one factorization; the plan must live as long."""
+        memory = np.zeros(_offsets(self.size, self.entries, self.room)[-1])
+        memory[[PLAN, KERNEL]] = self.array.ctypes.data, kernel
+        return memory
+
+
+def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Order of elimination of a graph: of the nodes that are not next to one of an earlier stage, always one
+    with the fewest neighbours; and how many these were.
+
+    Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in the elements, the
+    sets of nodes that eliminations connected.  ``neighbours`` is used up.
+    """
+    last, usual = max(stages, default=0) + 1, sorted(map(len, neighbours))[len(neighbours) // 2]
+    stage = [
+        last if len(around) > max(_CROWDED, _UNUSUAL * usual) else own
+        for around, own in zip(neighbours, stages, strict=True)
+    ]
+    waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
+    before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
+    degree, member_of, elements = [len(around) for around in neighbours], [set() for _ in neighbours], {}
+    heap = [(degree[i], i) for i in range(len(neighbours)) if not before[i]]
+    heapq.heapify(heap)
+    order, degrees, done = [], [], [False] * len(neighbours)
+    while heap:
+        bound, k = heapq.heappop(heap)
+        if done[k] or bound != degree[k]:
+            continue
+        absorbed = member_of[k]
+        around = neighbours[k].union(*[elements.pop(e) for e in absorbed]) - {k}
+        elements[k], done[k] = around, True
+        order.append(k)
+        degrees.append(len(around))
+        outside: dict[int, int] = {}
+        for i in around:
+            member_of[i] -= absorbed
+            for e in member_of[i]:
+                outside[e] = outside.get(e, len(elements[e])) - 1
+        for i in waiting[k]:
+            before[i] -= 1
+        for i in around:
+            neighbours[i] -= around
+            neighbours[i].discard(k)
+            degree[i] = min(
+                len(neighbours[i]) + len(around) - 1 + sum([outside[e] for e in member_of[i]]),
+                degree[i] + len(around) - 1,
+            )
+            member_of[i].add(k)
+            if not before[i]:
+                heapq.heappush(heap, (degree[i], i))
+        neighbours[k] = set()
+    return order, degrees
+
+
+def _offsets(size, entries, room):
+    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale, three for a check; as integers
+    rows of L, of U, begins of their columns, place of each row and four for the choice; values.
+    """
+    half = size // 2 + 1
+    L = HEADER
+    U = L + room
+    inverse = U + room
+    x = inverse + size
+    scale = x + size
+    check = scale + size
+    L_rows = check + 3 * size
+    U_rows = L_rows + room // 2 + 1
+    L_begins = U_rows + room // 2 + 1
+    U_begins = L_begins + half
+    place = U_begins + half
+    work = place + half
+    values = work + 4 * half
+    return (
+        L,
+        U,
+        inverse,
+        x,
+        scale,
+        check,
+        L_rows,
+        U_rows,
+        L_begins,
+        U_begins,
+        place,
+        work,
+        values,
+        values + entries,
+    )
+
+
+_numba_offsets = njit(cache=True)(_offsets)
+
+
+class Factors(NamedTuple):
+    """Plan and memory taken apart."""
+
+    size: int
+    entries: int
+    room: int
+    order: Any
+    begins: Any
+    rows: Any
+    values: Any
+    L: Any
+    U: Any
+    inverse: Any
+    x: Any
+    scale: Any
+    check: Any
+    L_rows: Any
+    U_rows: Any
+    L_begins: Any
+    U_begins: Any
+    place: Any
+    work: Any
+
+
+@njit(cache=True)
+def factors_in(memory):
+    plan = integers(int(memory[PLAN]))
+    size, entries, room = int(plan[0]), int(plan[1]), int(plan[2])
+    L, U, inverse, x, scale, check, L_rows, U_rows, L_begins, U_begins, place, work, values, _ = (
+        _numba_offsets(size, entries, room)
+    )
+    return Factors(
+        size,
+        entries,
+        room,
+        shift(plan, 3),
+        shift(plan, 3 + size),
+        shift(plan, 4 + 2 * size),
+        shift(memory, values),
+        shift(memory, L),
+        shift(memory, U),
+        shift(memory, inverse),
+        shift(memory, x),
+        shift(memory, scale),
+        shift(memory, check),
+        integers(shift(memory, L_rows)),
+        integers(shift(memory, U_rows)),
+        integers(shift(memory, L_begins)),
+        integers(shift(memory, U_begins)),
+        integers(shift(memory, place)),
+        integers(shift(memory, work)),
+    )
+
+
+@njit(cache=True)
+def _reach(F, column, k, mark, stack, resume, reached):
+    """Rows in which column k of L U has entries, in topological order, at the end of ``reached``; returns
+    where they begin.
+    """
+    top = F.size
+    for p in range(F.begins[column], F.begins[column + 1]):
+        if mark[F.rows[p]] == k:
+            continue
+        head = 0
+        stack[0] = F.rows[p]
+        while head >= 0:
+            i = stack[head]
+            j = F.place[i]
+            if mark[i] != k:
+                mark[i] = k
+                resume[head] = F.L_begins[j] if j >= 0 else 0
+            finished = True
+            for r in range(resume[head], F.L_begins[j + 1] if j >= 0 else 0):
+                if mark[F.L_rows[r]] != k:
+                    resume[head] = r + 1
+                    head += 1
+                    stack[head] = F.L_rows[r]
+                    finished = False
+                    break
+            if finished:
+                head -= 1
+                top -= 1
+                reached[top] = i
+    return top
+
+
+@njit(cache=True)
+def _choose_pivots(F, diagonal):
+    """Factor with pivoting; pivots and patterns stay in the memory.  False if no pivot is left, or no room."""
+    size, x, place = F.size, F.x, F.place
+    mark, stack, resume, reached = (
+        F.work,
+        shift(F.work, size),
+        shift(F.work, 2 * size),
+        shift(F.work, 3 * size),
+    )
+    in_L, in_U = 0, 0
+    for i in range(size):
+        place[i], mark[i], F.scale[i], x[i] = -1, -1, 0.0, 0.0
+    for p in range(F.entries):
+        F.scale[F.rows[p]] = max(F.scale[F.rows[p]], abs(F.values[p]))
+    for k in range(size):
+        F.L_begins[k], F.U_begins[k] = in_L, in_U
+        column = F.order[k]
+        top = _reach(F, column, k, mark, stack, resume, reached)
+        if in_L + size - top > F.room or in_U + size - top > F.room:
+            return False
+        for p in range(F.begins[column], F.begins[column + 1]):
+            x[F.rows[p]] = F.values[p]
+        pivot, largest = -1, 0.0
+        for r in range(top, size):
+            i = reached[r]
+            j = place[i]
+            if j >= 0:
+                F.U_rows[in_U] = j
+                in_U += 1
+                for p in range(F.L_begins[j], F.L_begins[j + 1]):
+                    x[F.L_rows[p]] -= F.L[p] * x[i]
+            elif abs(x[i]) > largest * F.scale[i]:
+                pivot, largest = i, abs(x[i]) / F.scale[i]
+        if pivot < 0 or not largest < np.inf:
+            return False
+        if mark[column] == k and place[column] < 0 and abs(x[column]) >= diagonal * largest * F.scale[column]:
+            pivot = column
+        place[pivot] = k
+        inverse = 1.0 / x[pivot]
+        for r in range(top, size):
+            i = reached[r]
+            if place[i] < 0:
+                F.L_rows[in_L], F.L[in_L] = i, x[i] * inverse
+                in_L += 1
+            x[i] = 0.0
+        F.L_begins[k + 1], F.U_begins[k + 1] = in_L, in_U
+    for p in range(in_L):
+        F.L_rows[p] = place[F.L_rows[p]]
+    return True
+
+
+@njit(cache=True)
+def _refactor(F, margin):
+    """Factor with the pivots and patterns that are there; False if a pivot is too small."""
+    x, place, L, U, L_rows, U_rows, L_begins, U_begins = (
+        F.x,
+        F.place,
+        F.L,
+        F.U,
+        F.L_rows,
+        F.U_rows,
+        F.L_begins,
+        F.U_begins,
+    )
+    for i in range(F.size):
+        x[i] = 0.0
+    for k in range(F.size):
+        column = F.order[k]
+        for p in range(F.begins[column], F.begins[column + 1]):
+            x[place[F.rows[p]]] = F.values[p]
+        pivot = x[k]
+        terms = abs(pivot)
+        for p in range(U_begins[k], U_begins[k + 1]):
+            j = U_rows[p]
+            u = x[j]
+            x[j] = 0.0
+            U[p] = u
+            for r in range(L_begins[j], L_begins[j + 1]):
+                x[L_rows[r]] -= L[r] * u
+            terms += abs(x[k] - pivot)
+            pivot = x[k]
+        if not abs(pivot) > margin * terms:
+            return False
+        x[k] = 0.0
+        inverse = 1.0 / pivot
+        F.inverse[k] = inverse
+        for r in range(L_begins[k], L_begins[k + 1]):
+            i = L_rows[r]
+            L[r] = x[i] * inverse
+            x[i] = 0.0
+    return True
+
+
+@njit(cache=True)
+def _solve(F, right, out):
+    x, L, U, L_rows, U_rows, L_begins, U_begins = F.x, F.L, F.U, F.L_rows, F.U_rows, F.L_begins, F.U_begins
+    for i in range(F.size):
+        x[F.place[i]] = right[i]
+    for k in range(F.size):
+        factor = x[k]
+        if factor != 0.0:
+            for p in range(L_begins[k], L_begins[k + 1]):
+                x[L_rows[p]] -= L[p] * factor
+    for k in range(F.size - 1, -1, -1):
+        factor = x[k] * F.inverse[k]
+        x[k] = factor
+        if factor != 0.0:
+            for p in range(U_begins[k], U_begins[k + 1]):
+                x[U_rows[p]] -= U[p] * factor
+    for k in range(F.size):
+        out[F.order[k]] = x[k]
+
+
+@njit(cache=True)
+def _backward_error(F):
+    """Of A x = b with the largest entries of the rows as b, by components (Oettli & Prager)."""
+    x, r, bound = F.check, shift(F.check, F.size), shift(F.check, 2 * F.size)
+    _solve(F, F.scale, x)
+    for i in range(F.size):
+        r[i] = bound[i] = F.scale[i]
+    for j in range(F.size):
+        for p in range(F.begins[j], F.begins[j + 1]):
+            term = F.values[p] * x[j]
+            r[F.rows[p]] -= term
+            bound[F.rows[p]] += abs(term)
+    largest = 0.0
+    for i in range(F.size):
+        largest = max(largest, abs(r[i]) / bound[i])
+    return largest
+
+
+@njit(cache=True)
+def factor(memory):
+    """Factor the values in the memory; returns a status."""
+    F = factors_in(memory)
+    total = 0.0
+    for p in range(F.entries):
+        total += F.values[p]
+    if total - total != 0.0:
+        return SINGULAR
+    if memory[CHOSEN] > 0.0 and _refactor(F, PIVOT_MARGIN):
+        return OK
+    memory[CHOICES] += 1.0
+    regular = _choose_pivots(F, _ANY) and _refactor(F, PIVOT_MARGIN) and _backward_error(F) < _STABLE
+    if not regular:
+        regular = _choose_pivots(F, _LARGE) and _refactor(F, _NOTHING_LEFT) and _backward_error(F) < _STABLE
+    memory[CHOSEN] = 1.0 if regular else 0.0
+    return OK if regular else SINGULAR
+
+
+@njit(cache=True)
+def solve(memory, right, out):
+    """A⁻¹ right, which may be ``out`` itself."""
+    _solve(factors_in(memory), right, out)

@@ -1,0 +1,261 @@
+"""Boundary value problems of index 2 and 3, (2.2) and (4.2) of Ascher & Lin 1995: the iterations of SRM
+around scipy.integrate.solve_bvp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.formulations.sequential_regularization import MOST_ITERATIONS, SRM, Regularized, regularized
+from holonome.problem.general import Index2System, Index3System
+from holonome.problem.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class BoundarySolution:
+    """Result of :func:`solve_bvp`.
+
+    Attributes
+    ----------
+    t : (nodes,) array
+    x, v : (n, nodes) arrays
+        The unknowns (positions) and, for index 3, their derivatives.
+    y : (m, nodes) array
+        Multipliers; for the variant "singular" B y.
+    sol : callable
+        ``sol(t)``: x, or x and v one above the other, at any time.
+    success, message, iterations, change
+        Whether every problem was solved and the iterations settled; how many there were, and by how much the
+        last one changed x.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> bob = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+    >>> aimed = hn.solve_bvp(bob, lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.9], np.linspace(0, 0.8, 20), lambda t: [0.6 - 1.9 * t, -0.8, -1.9, 0.0])
+    >>> aimed.x[0, [0, -1]].round(6), aimed.sol(0.4).shape
+    (array([ 0.6, -0.9]), (4,))
+    """
+
+    t: np.ndarray = field(repr=False)
+    x: np.ndarray = field(repr=False)
+    v: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    sol: Callable = field(repr=False)
+    success: bool
+    message: str
+    iterations: int
+    change: float
+
+
+def solve_bvp(
+    system: System | Index2System | Index3System,
+    boundary: Callable,
+    mesh: Any,
+    guess: Any = None,
+    *,
+    srm: SRM | None = None,
+    tol: float = 1e-9,
+    max_nodes: int = 20_000,
+    parameters: dict[str, Any] | None = None,
+) -> BoundarySolution:
+    """Solve a two-point boundary value problem on the constraints.
+
+    Parameters
+    ----------
+    system
+        An :class:`Index2System`, an :class:`Index3System` or a mechanical :class:`System`.
+    boundary
+        For index 2 ``boundary(xa, xb)``, n − m values that vanish; for index 3 and mechanical systems
+        ``boundary(xa, xb, va, vb)``, 2 (n − m) values: (2.2), (4.2). That the constraints hold at the left
+        end, (2.3b), (4.3b), is added.
+    mesh
+        Increasing times from one end to the other, where the solution is first sought.
+    guess : array or callable, optional
+        x at the mesh, (n, nodes), for index 3 x and v one above the other, (2n, nodes); or a function of t
+        that returns such a column.  Default: zeros.
+    srm
+        The iteration.  By default α₁ = 1, E = (GB)⁻¹ and ε = 1e-8, which is not stiff: with Baumgarte's form
+        (4.5) for index 3.  y₀ is 0 unless numbers are given.
+    tol
+        Tolerance of scipy's residuals, and of the change from one iteration to the next.
+    max_nodes
+        As in scipy.
+    parameters
+        Values that replace those of the system.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum().system
+    >>> result = hn.solve_bvp(pendulum, lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.6], np.linspace(0, 0.5, 20), lambda t: [0.6 - 2.4 * t, -0.8, -2.4, 0.0])
+    >>> result.success, bool(np.max(np.abs((result.x**2).sum(axis=0) - 1)) < 1e-7)
+    (True, True)
+    """
+    from scipy.integrate import solve_bvp as scipy_bvp
+
+    if not isinstance(system, System | Index2System | Index3System):
+        raise TypeError(f"system: {system!r} is not an hn.System, hn.Index2System or hn.Index3System")
+    if parameters:
+        system = system.with_parameters(**parameters)
+    if isinstance(system, System) and (system.states or system.unknowns):
+        raise ValueError(
+            "system: boundary value problems are not made for states and unknowns; use hn.Index2System"
+        )
+    order = 2 if isinstance(system, System) else system.order
+    if srm is None:
+        srm = (
+            SRM(eps=1e-8, E="inverse", alpha=(1.0, 1.0))
+            if order == 1
+            else SRM(eps=1e-8, E="inverse", variant="baumgarte", alpha=(1.0, 2.0, 1.0))
+        )
+    if srm.eps is None:
+        srm = replace(srm, eps=1e-8 if srm.alpha and srm.alpha[0] else 1e-3)
+    if srm.post_stabilization:
+        raise ValueError(
+            "srm: post_stabilization belongs to the steps of an initial value problem; leave it out"
+        )
+    problem = regularized(system, srm)
+    equations = _Functions(problem, system.parameters.flat)
+    mesh, X = _start(mesh, guess, problem.size)
+    y0 = (
+        np.zeros((problem.carried, 1))
+        if isinstance(srm.y0, str)
+        else np.broadcast_to(np.asarray(srm.y0, dtype=float), problem.carried)[:, np.newaxis]
+    )
+    most = srm.iterations or MOST_ITERATIONS
+    eps = np.broadcast_to(np.asarray(srm.eps, dtype=float), most)
+    solutions: list[Callable] = []
+
+    def previous(t: np.ndarray) -> np.ndarray:
+        """y_{s−1}(t), by recursion from y₀."""
+        y = np.repeat(y0, t.size, axis=1)
+        for s, solution in enumerate(solutions):
+            y = equations.rate(t, solution(t), eps[s], y)[1]
+        return y
+
+    def conditions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        ends = (a, b) if order == 1 else (a[: system.n], b[: system.n], a[system.n :], b[system.n :])
+        values = np.atleast_1d(np.asarray(boundary(*ends), dtype=float)).ravel()
+        held = equations.constraints(float(mesh[0]), a)
+        if values.size + held.size != problem.size:
+            raise ValueError(
+                f"boundary: {values.size} conditions; together with the {held.size} constraints at the left "
+                f"end there must be {problem.size}, "
+                f"so give {problem.size - held.size}"
+            )
+        return np.concatenate([values, held])
+
+    change, message, result = np.inf, "", None
+    for s in range(most):
+        result = scipy_bvp(
+            lambda t, x, s=s: equations.rate(t, x, eps[s], previous(t))[0],
+            conditions,
+            mesh,
+            X,
+            tol=tol,
+            max_nodes=max_nodes,
+            fun_jac=lambda t, x, s=s: equations.jacobian(t, x, eps[s], previous(t)),
+        )
+        if not result.success:
+            message = f"iteration {s + 1}: {result.message}"
+            break
+        if solutions:
+            change = float(
+                np.max(np.abs(result.sol(result.x) - solutions[-1](result.x))[: system.n])
+                / (1 + np.max(np.abs(result.y[: system.n])))
+            )
+        mesh, X = result.x, result.y
+        y = equations.rate(mesh, X, eps[s], previous(mesh))[1]
+        solutions.append(result.sol)
+        if srm.iterations is None and change <= tol:
+            break
+    assert result is not None
+    if message:
+        y = np.full((problem.carried, result.x.size), np.nan)
+    elif srm.iterations is None and change > tol:
+        message = f"the iterations do not settle: the last of {most} still changes x by {change:.1e}; give a smaller eps"
+    told = message or f"solved in {len(solutions)} iterations"
+    return BoundarySolution(
+        result.x,
+        result.y[: system.n],
+        result.y[system.n :],
+        y,
+        result.sol,
+        not message,
+        told,
+        len(solutions),
+        change,
+    )
+
+
+class _Functions:
+    """Right-hand side and constraints at many times at once."""
+
+    def __init__(self, problem: Regularized, p: np.ndarray) -> None:
+        self.size, self.p = problem.size, p
+        iteration = problem.iteration
+        e = iteration.e
+        x, z, out, _ = iteration.rate(None)
+        motion, y = out[: problem.size], out[problem.size : problem.size + problem.carried]
+        symbols = problem.system.symbols["p"]
+        if ca.depends_on(
+            out, problem.system.model.p[symbols.numel() :] if isinstance(problem.system, System) else ca.SX()
+        ):
+            raise ValueError(
+                "system: boundary value problems need functions that can be traced; print(system) says which "
+                "cannot, and why"
+            )
+        self._rate = ca.Function("rate", [e.t, x, z, symbols], [motion, y])
+        self._jacobian = ca.Function("jacobian", [e.t, x, z, symbols], [ca.densify(ca.jacobian(motion, x))])
+        self._constraints = ca.Function(
+            "constraints", [e.t, x, symbols], [ca.densify(e.g if e.order == 1 else ca.vertcat(e.g, e.w))]
+        )
+
+    def _inputs(self, t: np.ndarray, eps: float, y: np.ndarray) -> tuple:
+        return (
+            t[np.newaxis],
+            np.vstack([np.full(t.size, eps), y]),
+            np.repeat(self.p[:, np.newaxis], t.size, axis=1),
+        )
+
+    def rate(self, t: np.ndarray, x: np.ndarray, eps: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        times, z, p = self._inputs(t, eps, y)
+        motion, carried = self._rate(times, x, z, p)
+        return np.array(motion), np.array(carried)
+
+    def jacobian(self, t: np.ndarray, x: np.ndarray, eps: float, y: np.ndarray) -> np.ndarray:
+        times, z, p = self._inputs(t, eps, y)
+        return (
+            np.array(self._jacobian(times, x, z, p)).reshape(self.size, t.size, self.size).transpose(0, 2, 1)
+        )
+
+    def constraints(self, t: float, x: np.ndarray) -> np.ndarray:
+        return np.array(self._constraints(t, x, self.p)).ravel()
+
+
+def _start(mesh: Any, guess: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        times = np.asarray(mesh, dtype=float)
+    except (TypeError, ValueError):
+        times = np.zeros(0)
+    if times.ndim != 1 or times.size < 2 or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
+        raise ValueError(f"mesh: {mesh!r}; give at least two times in increasing order")
+    if guess is None:
+        return times, np.zeros((size, times.size))
+    values = (
+        np.array([guess(t) for t in times], dtype=float).T
+        if callable(guess)
+        else np.asarray(guess, dtype=float)
+    )
+    if values.shape != (size, times.size):
+        raise ValueError(
+            f"guess: shape {values.shape}; expected ({size}, {times.size})"
+            + (", or a function of t that returns so many values" if callable(guess) else "")
+        )
+    return times, values

@@ -1,0 +1,1 @@
+"""Systems that are coupled by constraints and solved each by its own solver."""

@@ -1,0 +1,3 @@
+"""What a system can be asked in numbers: accelerations, multipliers, the way back to the manifold, a
+consistent start.
+"""

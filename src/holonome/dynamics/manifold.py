@@ -1,0 +1,175 @@
+"""The way back to the manifold, as expressions: the orthogonal projection (2.5) of Eich 1993, linearised, for
+a state and for an error vector.
+
+The manifold is 0 = g(t, q), 0 = w(t, q, v), 0 = I(t, q, v) − I₀ with invariants I of the user's choice.  In
+the metric W, the mass matrix or the unit matrix,
+
+    δq smallest with  G δq = −g,     δv smallest with  C δv = −w − D δq,     then  (δq, δv) += T W⁻¹∇Iᵀ k  with  k such that  ∇I (δq, δv) = I₀ − I
+
+T keeps the part of a vector that is tangential to the constraints: G e_q = 0, C e_v + D e_q = 0.  The
+invariants are met by moving along it, so that the constraints stay met.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from holonome.equations.model import Model
+
+PIVOT_MARGIN = 1e-7
+"""Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it loses
+about as many digits as this has.
+"""
+
+
+_DEPENDENT = 1e-12
+"""Added to the diagonal for the invariants, relative to it: where their gradients depend on each other, the
+rest cannot be met and need not be.
+"""
+
+
+class Saddle:
+    """Symbolic solution of W x + Cᵀ λ = a, C x = b by the range space of W⁻¹Cᵀ: LDLᵀ of S = C W⁻¹ Cᵀ, no
+    pivoting.
+    """
+
+    def __init__(self, C: ca.SX, factors: tuple) -> None:
+        self.C, self.rows = C, C.shape[0]
+        self.WiCt = ca.ldl_solve(C.T, *factors) if self.rows else ca.SX(C.shape[1], 0)
+        S = ca.sparsify(C @ self.WiCt)
+        self.S = (S + S.T) / 2
+        self.factors = ca.ldl(self.S) if self.rows else None
+
+    def solve(self, Wia: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
+        if self.factors is None:
+            return Wia, ca.SX(0, 1)
+        lam = ca.ldl_solve(self.C @ Wia - b, *self.factors)
+        return Wia - self.WiCt @ lam, lam
+
+    def onto(self, residual: ca.SX) -> ca.SX:
+        """The smallest x, in the metric W, with C x = −residual."""
+        return (
+            ca.SX(self.C.shape[1], 1)
+            if self.factors is None
+            else -self.WiCt @ ca.ldl_solve(residual, *self.factors)
+        )
+
+    def margin(self) -> ca.SX:
+        return (
+            ca.SX(np.inf)
+            if self.factors is None
+            else smallest_pivot(ca.diag(self.S), self.factors) - PIVOT_MARGIN
+        )
+
+    def lengths(self) -> ca.SX:
+        """The least relative pivot and the diagonal of S, which vanish where the rank falls."""
+        return (
+            ca.SX(1, 1)
+            if self.factors is None
+            else ca.vertcat(smallest_pivot(ca.diag(self.S), self.factors), ca.diag(self.S))
+        )
+
+    def kept(self) -> list[ca.SX]:
+        """What must be kept of it to be used at another point."""
+        return [self.WiCt] if self.factors is None else [self.WiCt, self.factors[0], self.factors[1]]
+
+    def with_kept(self, kept: list[ca.SX], C: ca.SX) -> Saddle:
+        """The same factorization, as symbols, with another C for products."""
+        other = object.__new__(Saddle)
+        other.C, other.rows, other.WiCt, other.S = C, self.rows, kept[0], self.S
+        other.factors = None if self.factors is None else (kept[1], kept[2], self.factors[2])
+        return other
+
+
+def smallest_pivot(diagonal: ca.SX, factors: tuple) -> ca.SX:
+    """The least ratio of a pivot to the diagonal entry it came from."""
+    D, _, order = factors
+    diagonal = diagonal[list(order)]
+    smallest = ca.SX(np.inf)
+    for i in range(D.numel()):
+        smallest = ca.fmin(smallest, ca.if_else(D[i] > 0, D[i] / diagonal[i], 0))
+    return smallest
+
+
+class Manifold:
+    """The linearised projection of one model; ``factors`` is LDLᵀ of the metric, ``everything`` the saddle
+    for all constraint rows, if it is there already.
+    """
+
+    def __init__(self, model: Model, factors: tuple, everything: Saddle | None = None) -> None:
+        self.model, self.metric = model, factors
+        self.all = everything or Saddle(model.C, factors)
+        self.position = self.all if model.position_rows == model.rows else Saddle(model.G, factors)
+        self.directions, self.inverse = self._invariants()
+
+    def _invariants(self) -> tuple[ca.SX, ca.SX]:
+        """T W⁻¹∇Iᵀ, and the inverse of ∇I T W⁻¹∇Iᵀ."""
+        model, n = self.model, self.model.n
+        count = model.I.numel()
+        if not count:
+            return ca.SX(2 * n, 0), ca.SX(0, 0)
+        gradient = model.I_y.T
+        raised = ca.vertcat(
+            ca.ldl_solve(gradient[:n, :], *self.metric), ca.ldl_solve(gradient[n:, :], *self.metric)
+        )
+        directions = ca.horzcat(*[self._tangential_to_constraints(raised[:, i]) for i in range(count)])
+        S = ca.densify(model.I_y @ directions)
+        return ca.densify(directions), ca.densify(ca.inv(S + ca.diag(_DEPENDENT * ca.diag(S) + 1e-200)))
+
+    def _tangential_to_constraints(self, x: ca.SX) -> ca.SX:
+        n, model = self.model.n, self.model
+        x_q = x[:n] + self.position.onto(model.G @ x[:n])
+        return ca.vertcat(x_q, x[n:] + self.all.onto(model.C @ x[n:] + model.D @ x_q))
+
+    def _along_invariants(self, x: ca.SX, residual: ca.SX | float) -> ca.SX:
+        """Add to x what makes ∇I x = −residual."""
+        return (
+            x - self.directions @ (self.inverse @ (self.model.I_y @ x + residual))
+            if self.model.I.numel()
+            else x
+        )
+
+    def tangential(self, e: ca.SX) -> ca.SX:
+        """What a projection leaves of an error vector."""
+        return self._along_invariants(self._tangential_to_constraints(e), 0.0)
+
+    def correction(self) -> ca.SX:
+        """(δq, δv)."""
+        model = self.model
+        dq = self.position.onto(model.g)
+        dv = self.all.onto(model.w + model.D @ dq)
+        return self._along_invariants(ca.vertcat(dq, dv), model.I - model.I_start)
+
+    def margin(self) -> ca.SX:
+        return ca.fmin(self.all.margin(), self.position.margin())
+
+    @property
+    def kept(self) -> ca.SX:
+        """The factorization as a column."""
+        parts = [
+            *self.all.kept(),
+            *(self.position.kept() if self.position is not self.all else []),
+            self.directions,
+            self.inverse,
+        ]
+        return ca.vertcat(*[part.nz[:] for part in parts if part.nnz()])
+
+    def with_kept(self, column: ca.SX) -> Manifold:
+        """The same with the factorization of another point, given as a column of symbols."""
+        at = 0
+
+        def take(part: ca.SX) -> ca.SX:
+            nonlocal at
+            values = column[at : at + part.nnz()]
+            at += part.nnz()
+            return ca.SX(part.sparsity(), values)
+
+        other, model = object.__new__(Manifold), self.model
+        other.model, other.metric = model, self.metric
+        other.all = self.all.with_kept([take(part) for part in self.all.kept()], model.C)
+        other.position = other.all
+        if self.position is not self.all:
+            other.position = self.position.with_kept([take(part) for part in self.position.kept()], model.G)
+        other.directions, other.inverse = take(self.directions), take(self.inverse)
+        return other

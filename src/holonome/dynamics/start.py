@@ -1,0 +1,634 @@
+"""Consistent initial values: q on g = 0, v on the velocity level, λ from the accelerations; rank, redundancy
+and contradiction by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+
+from holonome.algebra.saddle_point import RANK_TOLERANCE
+from holonome.dynamics.kernels import Kernels, dense_derivative, dense_multipliers, kernels
+from holonome.dynamics.sparse_saddle import sparse_projection
+from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK
+from holonome.problem.system import System
+
+SMALL = 1e-3
+"""A correction up to this fraction of the largest position (or velocity) is made without being asked for."""
+
+_ITERATIONS, _ROUNDING = 100, 1e-14
+
+
+@dataclass(frozen=True)
+class Start:
+    """Consistent values, and how far they are from those given.
+
+    Attributes
+    ----------
+    q, v, a, lam
+        Positions, velocities, accelerations and multipliers.
+    moved_q, moved_v
+        Largest change of a position and of a velocity.
+    rank
+        Number of independent constraint rows.
+    redundant
+        Names of the rows that follow from others; their multipliers are those of least norm.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> start = hn.consistent(hn.mechanisms.pendulum().system, [0.6, -0.8001])
+    >>> start.rank, start.redundant, start.moved_q < 1e-3
+    (1, (), True)
+    """
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    lam: np.ndarray
+    moved_q: float
+    moved_v: float
+    rank: int
+    redundant: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What was done, in words; empty if nothing was."""
+        parts = []
+        if self.moved_q > 0 or self.moved_v > 0:
+            parts.append(
+                f"initial values moved onto the constraints by {self.moved_q:.1e} (q) and {self.moved_v:.1e} "
+                "(v)"
+            )
+        if self.redundant:
+            parts.append(f"redundant: {', '.join(self.redundant)}")
+        return "; ".join(parts)
+
+
+def consistent(
+    system: System,
+    q0,
+    v0=None,
+    t0: float = 0.0,
+    *,
+    s0=None,
+    fixed: Sequence[str | int] = (),
+    metric: str = "mass",
+    repair: bool = False,
+) -> Start:
+    """Find consistent values near the given ones.
+
+    Parameters
+    ----------
+    q0, v0
+        Positions and velocities; v0 = None means at rest, as far as the constraints allow.
+    t0
+        Initial time.
+    s0
+        First-order states, where the system has some; None takes those that it was given.
+    fixed
+        Names or numbers of coordinates whose position and velocity must stay as given.
+    metric
+        "mass" or "euclidean": in which sense the new values are nearest.
+    repair
+        Accept corrections of any size.  Otherwise those above 0.1 % raise :class:`InconsistentStart`.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum().system
+    >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
+    array([ 0.599952, -0.800036])
+    """
+    start = consistent_state(system, q0, v0, t0, s0=s0, fixed=fixed, metric=metric, repair=repair)
+    n = system.n
+    return replace(start, q=start.q[:n], v=start.v[:n], a=start.a[:n])
+
+
+def consistent_state(
+    system: System,
+    q0,
+    v0=None,
+    t0: float = 0.0,
+    *,
+    s0=None,
+    fixed: Sequence[str | int] = (),
+    metric: str = "mass",
+    repair: bool = False,
+) -> Start:
+    """The same as :func:`consistent` with the coordinates that carry first-order states behind the others."""
+    at_rest = v0 is None
+    q0, v0 = full_state(system, q0, v0, s0)
+    require_finite(q0=q0, v0=v0)
+    free = _free(system, fixed)
+    if metric not in ("mass", "euclidean"):
+        raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
+    compiled = kernels(system)
+    point = _Point(system, compiled, float(t0))
+    if (
+        compiled.sparse
+        and free.all()
+        and metric == "mass"
+        and (found := _sparse_start(point, q0, v0)) is not None
+    ):
+        q, v, a, lam = found
+        moved_q, moved_v = float(np.max(np.abs(q - q0))), float(np.max(np.abs(v - v0)))
+        if not repair:
+            _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
+        return Start(float(t0), q, v, a, lam, moved_q, moved_v, system.m, ())
+    q = _nearest_position(point, q0, v0, free, metric)
+    moved_q = float(np.max(np.abs(q - q0)))
+    v = _nearest_velocity(point, q, v0, free, metric)
+    moved_v = float(np.max(np.abs(v - v0)))
+    if not repair:
+        _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
+    pieces = point(q, v)
+    rank, redundant = dependent_rows(pieces["C"])
+    a, lam = _accelerations(point, q, v)
+    return Start(
+        float(t0), q, v, a, lam, moved_q, moved_v, rank, tuple(system.constraint_names[i] for i in redundant)
+    )
+
+
+def _sparse_start(
+    point: _Point, q0: np.ndarray, v0: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Of a large system: the nearest q and v, by the projection of its steps, with a and λ; None where that
+    does not converge or rows depend on each other.
+    """
+    n, first, y, before = len(q0), np.concatenate([q0, v0]), np.concatenate([q0, v0]), np.inf
+    out, lam = np.zeros(4 * n + 1), np.zeros(point.system.m + 1)
+    for _ in range(_ITERATIONS):
+        if run_kernel(
+            sparse_projection.address, point.t, y, first - y, point.context, out
+        ) != OK or not np.all(np.isfinite(out)):
+            return None
+        step = out[: 2 * n] + out[2 * n : 4 * n]
+        moved = max(
+            np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300)
+            for level in (slice(n), slice(n, 2 * n))
+        )
+        if moved <= _ROUNDING or 0.5 * before < moved <= 1e-9:
+            found = [
+                run_kernel(kernel, point.t, y, step, point.context, result)
+                for kernel, result in ((point.compiled.derivative, out), (point.compiled.multipliers, lam))
+            ]
+            return (y[:n], y[n:], out[n : 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
+        y, before = y + step, moved
+    return None
+
+
+def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities as the engine sees them: behind each stand those that carry the first-order
+    states.
+    """
+    if not system.states and s0 is None:
+        return vector("q0", q0, system.n), np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
+    q, v = np.zeros(system.dim), np.zeros(system.dim)
+    if (
+        system.states
+        and s0 is None
+        and isinstance(q0, np.ndarray)
+        and isinstance(v0, np.ndarray)
+        and q0.shape == v0.shape == (system.dim,)
+    ):
+        return q0.astype(float), v0.astype(float)
+    q[: system.n] = vector("q0", q0, system.n)
+    if v0 is not None:
+        v[: system.n] = vector("v0", v0, system.n)
+    if s0 is not None and not system.states:
+        raise ValueError("s0: the system has no first-order states")
+    v[system.n :] = list(system.states.values()) if s0 is None else vector("s0", s0, len(system.states))
+    return q, v
+
+
+def vector(argument: str, values, size: int) -> np.ndarray:
+    """A real vector of the right size, or an error that names the argument."""
+    if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
+        return values.copy()
+    try:
+        array = np.array(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
+    if array.ndim == 0 and size == 1:
+        array = array.reshape(1)
+    if array.shape != (size,):
+        what = {"s0": "states", "w0": "unknowns", "x0": "components"}.get(argument, "coordinates")
+        raise ValueError(
+            f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)"
+        )
+    return array
+
+
+def require_finite(**vectors: np.ndarray) -> None:
+    """Raise if one of the named vectors has an entry that is infinite or NaN."""
+    for argument, array in vectors.items():
+        if not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}"
+            )
+
+
+def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
+    """Rank of C, and the rows that depend on rows before them (rows are compared by direction, not by
+    length).
+    """
+    basis, dependent = np.zeros((0, C.shape[1])), []
+    for i, row in enumerate(C):
+        length = np.linalg.norm(row)
+        rest = row / length if length > 0 else row
+        for _ in range(2):
+            rest = rest - basis.T @ (basis @ rest)
+        size = np.linalg.norm(rest)
+        if size > RANK_TOLERANCE * 10:
+            basis = np.vstack([basis, rest / size])
+        else:
+            dependent.append(i)
+    return len(basis), dependent
+
+
+def always_dependent_rows(system: System, t: float, q: np.ndarray, v: np.ndarray) -> list[int]:
+    """Rows that depend on those before them not only here, in a singular position, but on the manifold around
+    as well.
+    """
+    point = _Point(system, kernels(system), t)
+    C = point(q, v)["C"]
+    rank, dependent = dependent_rows(C)
+    directions = np.linalg.svd(C)[2][rank:]
+    for seed in range(2 if len(directions) else 0):
+        way = np.random.default_rng(seed).normal(size=len(directions)) @ directions
+        near = _nearest_position(
+            point,
+            q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way),
+            v,
+            np.ones(system.dim, bool),
+            "euclidean",
+        )
+        dependent = [i for i in dependent if i in dependent_rows(point(near, v)["C"])[1]]
+    return dependent
+
+
+class _Point:
+    """M, f, C, … of a system at a time; raises with the name of the function that fails."""
+
+    def __init__(self, system: System, compiled: Kernels, t: float) -> None:
+        self.system, self.compiled, self.t = system, compiled, t
+        self.context = compiled.context(system)
+
+    def __call__(self, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        pieces = self.compiled.evaluate_pieces(self.context, self.t, q, v)
+        if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
+            raise ModelError(what_failed(self.system, self.t, q, v))
+        return pieces
+
+
+def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
+    """Which function of the user raises or is not finite at a point, in words."""
+    for role, function in system.functions.items():
+        try:
+            value = function.evaluate(
+                {"t": t, "q": q[: system.n], "v": v[: system.n], "s": v[system.n :]}, system.parameters
+            )
+        except ModelError as error:
+            return str(error)
+        if not np.all(np.isfinite(value)):
+            where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
+            entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
+            return f"{entry} is {value[where]} (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
+    where = f"(at t = {t:.6g}, q = {np.array2string(q[: system.n], precision=6, threshold=8)})"
+    if system.unknowns and "lam" not in system.further_names:
+        return f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last values, do not determine them, or a derivative is not finite {where}"
+    if "lam" in system.further_names:
+        return f"forces that depend on lam need independent constraints and a regular mass matrix, and must leave lam determined; here they do not {where}"
+    return f"a derivative of the system's functions is not finite {where}"
+
+
+def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
+    free = np.ones(system.dim, bool)
+    for item in [fixed] if isinstance(fixed, (str, Integral)) else fixed:
+        if not isinstance(item, (str, Integral)):
+            raise ValueError(f"fixed: {item!r} is neither the name nor the number of a coordinate")
+        if isinstance(item, str) and item not in system.names:
+            raise ValueError(f"fixed: {item!r} is not a coordinate; there are {', '.join(system.names)}")
+        index = system.names.index(item) if isinstance(item, str) else int(item)
+        if not -system.n <= index < system.n:
+            raise ValueError(f"fixed: {item!r} is out of range for {system.n} coordinates")
+        free[index] = False
+    return free
+
+
+def _metric(M: np.ndarray, metric: str) -> np.ndarray:
+    """A definite matrix in which distances are measured; a mass matrix that is not definite cannot serve."""
+    if metric == "mass":
+        values = np.linalg.eigvalsh((M + M.T) / 2)
+        if values[0] > 1e-10 * values[-1] > 0:
+            return M
+    return np.eye(len(M))
+
+
+def _constrained_step(W: np.ndarray, J: np.ndarray, wish: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """The d nearest to ``wish`` in the metric W with J d = −residual, in the least-squares sense where J has
+    dependent rows.
+    """
+    L = np.linalg.cholesky(W)
+    Jw = np.linalg.solve(L, J.T).T
+    scale = np.linalg.norm(Jw, axis=1)
+    scale[scale == 0] = 1.0
+    correction = np.linalg.lstsq(Jw / scale[:, None], (-residual - J @ wish) / scale, rcond=1e-10)[0]
+    return wish + np.linalg.solve(L.T, correction)
+
+
+def _nearest_position(
+    point: _Point, q0: np.ndarray, v0: np.ndarray, free: np.ndarray, metric: str
+) -> np.ndarray:
+    """Gauss–Newton: the nearest q to q0 on the linearised constraints, again and again; steps are shortened
+    while |g| grows.
+    """
+    mg, q = point.compiled.position_rows, q0.copy()
+    pieces = point(q, v0)
+    if mg == 0:
+        return q
+    tolerance = _residual_tolerance(pieces["C"][:mg], q0)
+    for _ in range(_ITERATIONS):
+        g, G = pieces["g"], pieces["C"][:mg]
+        if np.all(np.abs(g) <= tolerance) and np.array_equal(q, q0):
+            return q
+        W = _metric(pieces["M"], metric)[np.ix_(free, free)]
+        step = np.zeros_like(q)
+        step[free] = _constrained_step(W, G[:, free], (q0 - q)[free], g)
+        q, pieces = _shortened(point, q, v0, step, g)
+        tolerance = _residual_tolerance(pieces["C"][:mg], q)
+        moved, size = np.max(np.abs(step)), max(np.max(np.abs(q)), 1e-300)
+        if moved <= 1e-13 * size or (moved <= 1e-9 * size and np.all(np.abs(pieces["g"]) <= tolerance)):
+            break
+    if np.any(np.abs(pieces["g"]) > 1e3 * tolerance + 1e-12 * np.max(np.abs(g), initial=0.0)):
+        q = _least_squares(point, q, v0, free)
+        pieces = point(q, v0)
+        if np.any(np.abs(pieces["g"]) > 1e4 * _residual_tolerance(pieces["C"][:mg], q) + 1e-12):
+            _explain_infeasible(point, q, pieces, free)
+    return q
+
+
+def _least_squares(point: _Point, q: np.ndarray, v: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Where the sum of squares of g is smallest: the last resort, and the best compromise where there is no
+    solution.
+    """
+    from scipy.optimize import least_squares
+
+    if not free.any():
+        return q
+
+    def at(x: np.ndarray) -> np.ndarray:
+        moved = q.copy()
+        moved[free] = x
+        return moved
+
+    mg = point.compiled.position_rows
+    try:
+        result = least_squares(
+            lambda x: point(at(x), v)["g"],
+            q[free],
+            jac=lambda x: point(at(x), v)["C"][:mg, free],  # type: ignore[arg-type]
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        )
+    except (ModelError, ValueError):
+        return q
+    return at(result.x)
+
+
+def _residual_tolerance(G: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Rounding level of each g."""
+    return (
+        _ROUNDING * (np.abs(G) @ np.abs(q) + np.linalg.norm(G, axis=1) * np.max(np.abs(q), initial=0.0))
+        + 1e-300
+    )
+
+
+def _shortened(
+    point: _Point, q: np.ndarray, v: np.ndarray, step: np.ndarray, g: np.ndarray
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Take the step, or the largest of its halves, quarters, … that does not make |g| grow much."""
+    before, failure = float(np.max(np.abs(g))), None
+    for k in range(12):
+        try:
+            pieces = point(q + step / 2**k, v)
+        except ModelError as error:
+            failure = error
+            continue
+        if np.max(np.abs(pieces["g"])) <= max(1.5 * before, 1e-12) or k == 11:
+            return q + step / 2**k, pieces
+    raise failure or ModelError("internal: no step could be taken")
+
+
+def _explain_infeasible(
+    point: _Point, q: np.ndarray, pieces: dict[str, np.ndarray], free: np.ndarray
+) -> None:
+    """Constraints that cannot be met together, or only from elsewhere."""
+    g, G, names = pieces["g"], pieces["C"][: point.compiled.position_rows], point.system.constraint_names
+    worst = [names[i] for i in np.argsort(-np.abs(g)) if abs(g[i]) > 0.1 * np.max(np.abs(g))][:6]
+    slope = np.linalg.norm(G[:, free].T @ g) / max(np.linalg.norm(G[:, free]) * np.linalg.norm(g), 1e-300)
+    held = (
+        ""
+        if free.all()
+        else f" while {', '.join(n for n, f in zip(point.system.all_names, free, strict=True) if not f)} "
+        "stay fixed"
+    )
+    size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
+    flat = [
+        names[i]
+        for i in np.flatnonzero(np.abs(g) > 0)
+        if np.max(np.abs(G[i]), initial=0.0) < 1e-8 * max(1.0, float(np.max(np.abs(G))))
+    ]
+    if flat and len(g) == len(flat):
+        raise InconsistentStart(
+            f"no position that satisfies all constraints was found from q0{held}: {size}, and the gradient "
+            f"of {', '.join(flat)} "
+            "vanishes there. Give a better q0"
+        )
+    if slope < 1e-4:
+        raise ContradictoryConstraints(
+            f"the constraints contradict each other near q0{held}: at the best compromise {size}. "
+            "Remove or correct one of these rows, or start elsewhere"
+        )
+    raise InconsistentStart(
+        f"no position that satisfies all constraints was found from q0{held}: {size} after {_ITERATIONS} "
+        "iterations. Give a better q0"
+    )
+
+
+def _nearest_velocity(
+    point: _Point, q: np.ndarray, v0: np.ndarray, free: np.ndarray, metric: str
+) -> np.ndarray:
+    pieces = point(q, v0)
+    C = pieces["C"]
+    if not len(C):
+        return v0.copy()
+    level = _residual_tolerance(C, v0)
+    if np.all(np.abs(pieces["w"]) <= level):
+        return v0.copy()
+    v = v0.copy()
+    for _ in range(3):
+        w = point(q, v)["w"]
+        step = _constrained_step(
+            _metric(pieces["M"], metric)[np.ix_(free, free)], C[:, free], np.zeros(int(free.sum())), w
+        )
+        v[free] += step
+    w = point(q, v)["w"]
+    size = np.linalg.norm(C, axis=1) * max(np.max(np.abs(v)), np.max(np.abs(v0)), 1e-300) + np.abs(
+        pieces["w"]
+    )
+    bad = np.abs(w) > 1e-8 * size + 1e-300
+    if bad.any():
+        worst = ", ".join(point.system.constraint_names[i] for i in np.flatnonzero(bad)[:6])
+        held = "" if free.all() else " with the fixed components"
+        raise ContradictoryConstraints(
+            f"no velocity{held} satisfies the differentiated constraints together: {np.max(np.abs(w)):.3g} "
+            f"remains of {worst} at t = {point.t:.6g}"
+        )
+    return v
+
+
+def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -> None:
+    names, C = point.system.constraint_names, point(q0, v0)
+    remedy = "correct it, or pass repair=True to start from the nearest consistent values"
+    if moved_q > SMALL * max(np.max(np.abs(q)), np.max(np.abs(q0))):
+        worst = int(np.argmax(np.abs(C["g"])))
+        raise InconsistentStart(
+            f"q0 violates the constraints: {names[worst]} = {C['g'][worst]:.3g}; the nearest position is "
+            f"{moved_q:.3g} away ({remedy})"
+        )
+    if moved_v > SMALL * max(np.max(np.abs(v)), np.max(np.abs(v0))):
+        _refuse_singular(point, q, v0)
+        at = point(q, v0)
+        worst = int(np.argmax(np.abs(at["w"])))
+        what = (
+            f"the differentiated constraints: d/dt {names[worst]}"
+            if worst < point.compiled.position_rows
+            else f"the velocity constraints: {names[worst]}"
+        )
+        raise InconsistentStart(
+            f"v0 violates {what} = {at['w'][worst]:.3g}; the nearest velocity is {moved_v:.3g} away "
+            f"({remedy})"
+        )
+
+
+def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
+    """Raise where rows vanish, or depend on others, in q but not on the manifold around: C v = 0 then has too
+    many solutions, and uᵀγ = 0 for uᵀC = 0 decides.
+    """
+    here, names = point(q, v), point.system.constraint_names
+    way = np.random.default_rng(0).normal(size=q.size)
+    near = _nearest_position(
+        point,
+        q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way),
+        v,
+        np.ones(q.size, bool),
+        "euclidean",
+    )
+    around = point(near, v)["C"]
+    usual = np.maximum(np.linalg.norm(around, axis=1), 1e-300)
+    C = here["C"] / usual[:, None]
+    C[np.linalg.norm(C, axis=1) < 1e-7] = 0.0
+    rows = [i for i in dependent_rows(C)[1] if i not in dependent_rows(around)[1]]
+    if not rows:
+        return
+    left, values, _ = np.linalg.svd(C)
+    curvature = float(
+        np.max(
+            np.abs(
+                left[:, np.append(values, np.zeros(len(left) - len(values))) < 1e-7].T
+                @ (here["gamma"] / usual)
+            ),
+            initial=0.0,
+        )
+    )
+    decision = (
+        "but v0 does not satisfy it: no motion passes here with this velocity"
+        if curvature > 1e-6 * float(np.max(np.abs(v))) ** 2
+        else "and v0 satisfies it, but no method can begin here; start beside it, from q0 + 1e-4 * v0 with "
+        "repair=True"
+    )
+    raise InconsistentStart(
+        f"q0 is a singular position: {', '.join(names[i] for i in rows[:4])} depends on the other "
+        "constraints there or has no derivative, and G v = 0 does not "
+        "tell which velocities are possible. The second derivative of the constraints decides the branch, "
+        f"{decision}"
+    )
+
+
+def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    system, y = point.system, np.concatenate([q, v])
+    rate, lam = np.empty(2 * system.dim + 1), np.zeros(system.m + 1)
+    pieces = point(q, v)
+    if run_kernel(dense_derivative.address, point.t, y, y, point.context, rate) != OK or not np.all(
+        np.isfinite(rate[:-1])
+    ):
+        _explain_singular(system, pieces, point.t)
+    _refuse_negative_mass(system, pieces, point.t)
+    run_kernel(dense_multipliers.address, point.t, y, y, point.context, lam)
+    a = rate[system.dim : -1]
+    left = np.abs(pieces["C"] @ a + pieces["gamma"])
+    size = np.abs(pieces["C"]) @ np.abs(a) + np.abs(pieces["gamma"])
+    bad = left > 1e-6 * np.max(size, initial=0.0) + 1e-300
+    if bad.any():
+        worst = ", ".join(system.constraint_names[i] for i in np.flatnonzero(bad)[:6])
+        raise ContradictoryConstraints(
+            f"dependent constraints ask for different accelerations at t = {point.t:.6g}: {worst} cannot "
+            "hold together with the others"
+        )
+    return a, lam[:-1]
+
+
+def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
+    """Columns that span the motions which the constraints allow."""
+    C = pieces["C"]
+    return np.linalg.svd(C)[2][
+        np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0 :
+    ].T
+
+
+def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
+    null = _free_motions(pieces)
+    if not null.shape[1]:
+        return
+    values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
+    if values[0] < -1e-10 * np.max(np.abs(values)):
+        direction = null @ vectors[:, 0]
+        names = [
+            system.all_names[i]
+            for i in np.argsort(-np.abs(direction))
+            if abs(direction[i]) > 0.3 * np.max(np.abs(direction))
+        ]
+        raise SingularSystem(
+            f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving "
+            f"{', '.join(names[:5])} has kinetic energy "
+            "below zero. Look at its signs"
+        )
+
+
+def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
+    """Name the motion that neither mass nor constraint determines."""
+    null = _free_motions(pieces)
+    reduced = null.T @ pieces["M"] @ null
+    direction = null @ np.linalg.svd(reduced)[2][-1]
+    names = [
+        system.all_names[i]
+        for i in np.argsort(-np.abs(direction))
+        if abs(direction[i]) > 0.3 * np.max(np.abs(direction))
+    ]
+    raise SingularSystem(
+        f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can "
+        "move without any inertia. "
+        "Give it mass or a constraint"
+    )

@@ -1,0 +1,85 @@
+"""Switches: instants at which forces, masses or constraints change their formula, known from their conditions
+on time.
+
+A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, are
+looked for before a run, so that no step crosses one: neither is a short pulse skipped by a long step, nor is
+the error test surprised by a jump.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from holonome.equations.model import Model
+from holonome.problem.system import System
+
+_COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
+_KINKS = {ca.OP_FABS, ca.OP_SIGN}
+_GRID, _BISECTIONS, _MOST = 20_001, 60, 10_000
+_NEVER = np.zeros(0)
+
+
+def _conditions(model: Model) -> list[ca.SX]:
+    """Expressions of t and p alone whose sign decides between formulas."""
+    whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in (model.M, model.f, model.g, model.h)])
+    if not ca.depends_on(whole, model.t):
+        return []
+    state, found, seen = ca.vertcat(model.q, model.v), [], set()
+    stack = [element for element in ca.vertsplit(ca.SX(ca.DM.ones(1)) * whole) if not element.is_constant()]
+    while stack:
+        node = stack.pop()
+        key = node.element_hash()
+        if key in seen or node.is_constant() or node.is_symbolic():
+            continue
+        seen.add(key)
+        children = [node.dep(i) for i in range(node.n_dep())]
+        difference = (
+            children[0] - children[1]
+            if node.op() in _COMPARISONS
+            else children[0]
+            if node.op() in _KINKS
+            else None
+        )
+        if (
+            difference is not None
+            and ca.depends_on(difference, model.t)
+            and not ca.depends_on(difference, state)
+        ):
+            found.append(difference)
+        stack += children
+    return found
+
+
+def _conditions_of_time(model: Model) -> ca.Function | None:
+    conditions = _conditions(model)
+    return ca.Function("conditions", [model.t, model.p], [ca.vertcat(*conditions)]) if conditions else None
+
+
+def switching_times(system: System, t0: float, t1: float) -> np.ndarray:
+    """Switching times strictly inside a run, in its direction."""
+    function = system.compiled.once("switching conditions", lambda: _conditions_of_time(system.model))
+    if function is None:
+        return _NEVER
+    p = np.zeros(function.numel_in(1))
+    p[: system.parameters.size] = system.parameters.flat
+
+    def signs(times: np.ndarray) -> np.ndarray:
+        return np.array(function(times[None, :], np.tile(p[:, None], (1, times.size)))) > 0
+
+    grid = np.linspace(t0, t1, _GRID)
+    values = signs(grid)
+    rows, columns = np.nonzero(values[:, 1:] != values[:, :-1])
+    if rows.size > _MOST or not rows.size:
+        return np.zeros(0)
+    low, high, sign_low = grid[columns].copy(), grid[columns + 1].copy(), values[rows, columns]
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        same = signs(middle)[rows, np.arange(rows.size)] == sign_low
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    way = 1 if t1 > t0 else -1
+    margin = 16 * np.spacing(max(abs(t0), abs(t1)))
+    times = np.unique(0.5 * (low + high))[::way]
+    times = times[(way * times > way * t0 + margin) & (way * times < way * t1 - margin)]
+    apart = np.concatenate([[True], np.abs(np.diff(times)) > 4 * margin]) if times.size else np.zeros(0, bool)
+    return times[apart]

@@ -1,1 +1,0 @@
-"""The compiled parts that every method shares.  Nothing here knows a model, a method or the user."""

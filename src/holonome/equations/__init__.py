@@ -1,0 +1,1 @@
+"""What a system says, as expressions: masses, forces, constraints and their derivatives."""

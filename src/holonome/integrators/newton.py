@@ -1,0 +1,180 @@
+"""Newton's method inside a step: simplified, with an estimate of its rate, for every implicit formulation.
+
+The iteration is that of DASSL: the correction is damped by 2/(1 + cj/cj_old) if the matrix belongs to another
+cj; it has converged when S ‖Δ‖ falls below a tolerance, with S = ρ/(1 − ρ) from the measured rate ρ, or when
+‖Δ‖ is at rounding level; it has failed when ρ > 0.9 or after four iterations.  S starts at 100 whenever the
+matrix or cj is new.  It is carried to the next step while the matrix stays; without a lower bound, one step
+that converged at once makes it so small that the following ones accept whatever the first iteration gives,
+while the matrix grows old.
+"""
+
+import math
+
+from numba import njit
+
+from holonome.machine.calls import call, shift
+from holonome.machine.context import OK, SINGULAR
+
+FACTORED, DENSE = 1.0, 2.0
+"""Which factorization is in place: the one of the formulation or the dense one."""
+
+
+@njit(cache=True, error_model="numpy")
+def dense_factor(A, pivots, scale, n):
+    """LU with row pivoting of A (n × n, row by row), in place; False if singular."""
+    for i in range(n):
+        largest = 0.0
+        for j in range(n):
+            largest = max(largest, abs(A[i * n + j]))
+        scale[i] = largest
+    for k in range(n):
+        best, ratio = k, -1.0
+        for i in range(k, n):
+            size = abs(A[i * n + k]) / scale[i] if scale[i] > 0.0 else 0.0
+            if size > ratio:
+                best, ratio = i, size
+        pivots[k] = best
+        if not ratio > 1e-15:
+            return False
+        if best != k:
+            scale[k], scale[best] = scale[best], scale[k]
+            for j in range(n):
+                A[k * n + j], A[best * n + j] = A[best * n + j], A[k * n + j]
+        for i in range(k + 1, n):
+            factor = A[i * n + k] / A[k * n + k]
+            A[i * n + k] = factor
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    A[i * n + j] -= factor * A[k * n + j]
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def dense_solve(A, pivots, x, n):
+    """Solve with the factors of `dense_factor`, in place."""
+    for k in range(n):
+        best = int(pivots[k])
+        if best != k:
+            x[k], x[best] = x[best], x[k]
+    for i in range(n):
+        s = x[i]
+        for j in range(i):
+            s -= A[i * n + j] * x[j]
+        x[i] = s
+    for i in range(n - 1, -1, -1):
+        s = x[i]
+        for j in range(i + 1, n):
+            s -= A[i * n + j] * x[j]
+        x[i] = s / A[i * n + i]
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate_matrix(P, context, t, cj):
+    """Factor the Newton matrix at (Y, Y′); returns (status, kind)."""
+    P.scratch[0] = cj
+    for i in range(P.multipliers):
+        P.scratch[1 + i] = P.spare[i]
+    for i in range(P.tolerances):
+        P.scratch[1 + P.multipliers + i] = P.block[1 + i]
+    if P.factors_kernel != 0:
+        status = call(P.factors_kernel, t, P.y, P.scratch, context, P.factors)
+        total = 0.0
+        for i in range(P.factor_count):
+            total += P.factors[i]
+        if status == OK and total - total == 0.0:
+            return OK, FACTORED
+        if status > 1 or P.matrix_kernel == 0:
+            return max(status, SINGULAR), FACTORED
+    for i in range(P.size * P.size):
+        P.dense[i] = 0.0
+    status = call(P.matrix_kernel, t, P.y, P.scratch, context, P.dense)
+    if status != OK:
+        return status, DENSE
+    total = 0.0
+    for i in range(P.size * P.size):
+        total += P.dense[i]
+    if total - total != 0.0 or not dense_factor(P.dense, P.pivots, P.row_scale, P.size):
+        return 1, DENSE
+    return OK, DENSE
+
+
+@njit(cache=True, error_model="numpy")
+def solve(P, context, kind, cj):
+    """Δ = matrix⁻¹ F, for the right-hand side in ``delta``; left in ``scratch``."""
+    if kind == FACTORED:
+        call(P.solution_kernel, 0.0, P.delta, P.factors, context, P.scratch)
+        return
+    for i in range(P.size):
+        P.delta[i] *= cj ** P.row_powers[i]
+    dense_solve(P.dense, P.pivots, P.delta, P.size)
+    for i in range(P.size):
+        P.scratch[i] = P.delta[i] * cj ** P.column_powers[i]
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+def norm(x, weights, count, size):
+    """Weighted root mean square; weights are zero for components that are not tested."""
+    total = 0.0
+    for i in range(size):
+        e = x[i] * weights[i]
+        total += e * e
+    return math.sqrt(total / count) if count > 0.0 else 0.0
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+def _correct(P, damping, cj):
+    """Subtract the damped Δ from Y and E, cj times it from Y′; returns its norm."""
+    y, dy, e, delta, weights, total = P.y, shift(P.y, P.size), P.e, P.scratch, P.newton_weights, 0.0
+    untested = 1.0 if P.rate_floor > 0.0 else damping
+    for i in range(P.size):
+        step = (untested if weights[i] == 0.0 else damping) * delta[i]
+        y[i] -= step
+        e[i] -= step
+        dy[i] -= cj * step
+        step *= weights[i]
+        total += step * step
+    return math.sqrt(total / P.newton_count) if P.newton_count > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
+    """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
+
+    A matrix of another cj is made up for by damping, except in components that are not tested, such as
+    multipliers: what damping leaves of their error, extrapolation makes larger in every step, and nobody
+    would see it grow.  DASSL, which has no lower bound of S, damps them all.
+
+    Returns (status, converged, rate factor S, number of evaluations).
+    """
+    damping = 2.0 / (1.0 + cj / cj_of_matrix)
+    rounding = 100.0 * 2.2e-16 * norm(P.y, P.newton_weights, P.newton_count, P.size)
+    first, evaluations = 0.0, 0
+    if P.tolerances > 0:
+        P.block[0] = cj
+    for m in range(most):
+        status = call(P.residual_kernel, t, P.y, P.block, context, P.delta)
+        evaluations += 1
+        if status != OK:
+            return status, False, rate_factor, evaluations
+        solve(P, context, kind, cj_of_matrix)
+        change = _correct(P, damping, cj)
+        if change <= rounding:
+            return OK, True, rate_factor, evaluations
+        if not change < 1e100:
+            return OK, False, rate_factor, evaluations
+        if m > 0:
+            rate = (
+                change / first
+                if m == 1
+                else math.sqrt(change / first)
+                if m == 2
+                else (change / first) ** (1.0 / m)
+            )
+            if rate > 0.9:
+                return OK, False, rate_factor, evaluations
+            rate_factor = max(rate / (1.0 - rate), P.rate_floor)
+        else:
+            first = change
+        if rate_factor * change <= P.newton_tolerance:
+            return OK, True, rate_factor, evaluations
+    return OK, False, rate_factor, evaluations

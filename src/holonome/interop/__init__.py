@@ -1,1 +1,0 @@
-"""Bridges to other packages. Each is imported only when it is used."""

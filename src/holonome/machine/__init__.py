@@ -1,0 +1,3 @@
+"""From expressions to machine code: compiled kernels, the memory they share, functions that are called
+instead.
+"""

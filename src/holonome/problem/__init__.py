@@ -1,0 +1,1 @@
+"""What the user states: systems, their functions, parameters, elements, events and drawings."""

@@ -1,0 +1,127 @@
+"""Events: functions of t, q, v, p whose zeros are wanted, compiled like the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.machine.compilation import kernel
+from holonome.machine.context import PARAMETERS
+from holonome.machine.supplied import Foreign
+from holonome.problem.system import System
+from holonome.problem.user_function import UserFunction
+
+
+@dataclass(frozen=True)
+class Event:
+    """A zero of a function is looked for.
+
+    Parameters
+    ----------
+    function
+        Callable of any of t, q, v, p (and s, w); a scalar.
+    terminal
+        Stop there: True, or the number of occurrences after which to stop.
+    direction
+        Positive: only where it rises; negative: only where it falls; 0: both.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> ball = hn.System(1.0, [-9.81], names=["height"])
+    >>> sol = hn.solve(ball, (0, 5), [1.0], events=hn.Event(lambda q: q[0], terminal=True))
+    >>> sol.status, bool(abs(sol.t_events[0][0] - np.sqrt(2 / 9.81)) < 1e-9)
+    (1, True)
+    """
+
+    function: Callable
+    terminal: bool | int = False
+    direction: float = 0.0
+
+
+def as_events(events: Any) -> list[Event]:
+    """Events from what the user gave: one or many, callables with scipy's attributes ``terminal`` and
+    ``direction``, or Event objects.
+    """
+    if events is None:
+        return []
+    if callable(events) or isinstance(events, Event):
+        events = [events]
+    elif not isinstance(events, Iterable):
+        raise TypeError(f"events: {events!r}; give a callable of t, q, v, p, an hn.Event, or a list of them")
+    result = []
+    for i, event in enumerate(events):
+        if not isinstance(event, Event):
+            if not callable(event):
+                raise TypeError(
+                    f"events: entry {i} is {event!r}; give a callable of t, q, v, p, or an hn.Event"
+                )
+            event = Event(event, getattr(event, "terminal", False), getattr(event, "direction", 0.0))
+        if not callable(event.function):
+            raise TypeError(
+                f"events: the function of entry {i} is {event.function!r}; give a callable of t, q, v, p"
+            )
+        if event.terminal is not None and not (
+            isinstance(event.terminal, (bool, Integral)) and event.terminal >= 0
+        ):
+            raise ValueError(
+                f"events: terminal of entry {i} is {event.terminal!r}; give True, False or a number of "
+                "occurrences"
+            )
+        if not isinstance(event.direction, Real):
+            raise ValueError(
+                f"events: direction of entry {i} is {event.direction!r}; give a positive or negative number, "
+                "or 0 for both"
+            )
+        result.append(event)
+    return result
+
+
+class CompiledEvents:
+    """The kernel of all events of a run; functions that cannot be traced own blocks behind those of the
+    system.
+    """
+
+    def __init__(self, system: System, events: Sequence[Event]) -> None:
+        self.events = tuple(events)
+        self.foreign: dict[int, Foreign] = {}
+        values, blocks = [], []
+        offset = start = system.context_size
+        for i, event in enumerate(self.events):
+            expression = UserFunction(
+                f"events[{i}]", event.function, system.n, system.parameters, system.further_values
+            ).expression(system.symbols)
+            if isinstance(expression, Foreign):
+                self.foreign[offset] = expression
+                offset += expression.size
+                block = ca.SX.sym(f"event{i}", expression.size)
+                blocks.append(block)
+                expression, _ = expression.symbols(block)
+            values.append(expression)
+        self.extra = offset - start
+        model = system.model
+        out = ca.densify(ca.vertcat(*values))
+        inputs = [model.t, ca.vertcat(model.q, model.v), ca.SX(0, 1), ca.vertcat(model.p, *blocks)]
+        self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.foreign))
+        self.address = self._kernel.address
+
+    def fill(self, context: np.ndarray) -> None:
+        """Write the heads of the blocks."""
+        for offset, foreign in self.foreign.items():
+            head = foreign.head()
+            context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
+
+
+def compiled_events(system: System, events: Sequence[Event]) -> CompiledEvents:
+    """Compiled once for the same functions of the same system."""
+    key = ("events", *[event.function for event in events])
+    try:
+        hash(key)
+    except TypeError:
+        return CompiledEvents(system, events)
+    return system.compiled.latest("events", key, lambda: CompiledEvents(system, events))

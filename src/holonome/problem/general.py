@@ -1,0 +1,290 @@
+"""Problems of index 2 and 3 beyond mechanics, (1.1) of Ascher & Lin 1995:
+
+    x⁽ᵛ⁾ = f(x, …, t) − B(x, t) y,     0 = g(x, t)         ν = 1: index 2, ν = 2: index 3, if G B is regular, G = g_x
+
+`Equations` holds them as expressions, for a formulation to work with; a mechanical system gives the same with
+B = M⁻¹Gᵀ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.equations.model import Model
+from holonome.errors import ModelError
+from holonome.machine.compilation import Kernel, kernel
+from holonome.machine.compiled import Compiled
+from holonome.machine.context import PARAMETERS
+from holonome.problem.parameters import Parameters
+from holonome.tracing import Untraceable, argument_names, trace, traced
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """(1.1) as expressions.
+
+    Attributes
+    ----------
+    order
+        ν, 1 or 2.
+    t, x, v
+        Symbols of time, x and (ν = 2) x′.
+    f
+        Right-hand side without y.
+    g, G
+        Position constraints and g_x.
+    w, C, gamma
+        ν = 2: on the velocity level w(t, x, x′) = 0, that is G x′ + g_t and velocity constraints; C = ∂w/∂x′;
+        w′ = C x″ + γ.  ν = 1: w = g, C = G, γ = g_t.
+    matrix
+        Traces a function of the user that returns a matrix.
+    given
+        The matrix B; None for a mechanical system, where B = M⁻¹Cᵀ.
+    mass
+        Factors of M = LDLᵀ, for a mechanical system.
+    """
+
+    order: int
+    t: ca.SX
+    x: ca.SX
+    v: ca.SX
+    f: ca.SX
+    g: ca.SX
+    G: ca.SX
+    w: ca.SX
+    C: ca.SX
+    gamma: ca.SX
+    matrix: Callable[[Callable, int], ca.SX]
+    given: ca.SX | None = None
+    mass: tuple | None = None
+
+    @property
+    def n(self) -> int:
+        return self.x.numel()
+
+    @property
+    def m(self) -> int:
+        """Number of rows, so of y."""
+        return self.w.numel()
+
+    @property
+    def state(self) -> ca.SX:
+        return ca.vertcat(self.x, self.v) if self.order == 2 else self.x
+
+    def By(self, y: ca.SX) -> ca.SX:
+        """B y; for fewer y than rows, with the columns of the first of them, which are those of g."""
+        rows = y.size1()
+        return ca.ldl_solve(self.C[:rows, :].T @ y, *self.mass) if self.mass else self.given[:, :rows] @ y  # type: ignore[index]
+
+    @cached_property
+    def B(self) -> ca.SX:
+        return self.By(ca.SX(ca.DM.eye(self.m)))
+
+
+class HigherIndex:
+    """What index 2 and index 3 share: tracing, parameters, kernels.  ``order`` is ν."""
+
+    order: int
+    f_arguments: tuple[str, ...]
+
+    def __init__(
+        self,
+        f: Callable,
+        B: Any,
+        g: Callable,
+        *,
+        n: int | None = None,
+        names: Sequence[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        name: str = "system",
+    ) -> None:
+        if names is None and n is None:
+            raise ModelError("n: the number of unknowns x is not known; give names=[...] or n=...")
+        self.names = [str(x) for x in names] if names is not None else [f"x{i}" for i in range(int(n or 0))]
+        if n is not None and len(self.names) != n:
+            raise ModelError(f"names: {len(self.names)} names, but n = {n}")
+        self.n, self.name, self.parameters = len(self.names), str(name), Parameters(parameters)
+        self.compiled = Compiled()
+        self.symbols = {
+            "t": ca.SX.sym("t"),
+            "x": ca.SX.sym("x", self.n),
+            "v": ca.SX.sym("v", self.n if self.order == 2 else 0),
+            "p": ca.SX.sym("p", self.parameters.size),
+        }
+        t, x, v, _ = self.symbols.values()
+        fx, shape = self._trace("f", f, self.f_arguments)
+        if fx.numel() != self.n:
+            raise ModelError(f"f has shape {shape}; expected ({self.n},)")
+        gx, _ = self._trace("g", g, ("t", "x", "p"))
+        G, g_t = ca.jacobian(gx, x), ca.jacobian(gx, t)
+        w, C, gamma = gx, G, g_t
+        if self.order == 2:
+            w = G @ v + g_t
+            gamma = ca.jtimes(w, x, v) + ca.jacobian(w, t)
+        self.m = gx.numel()
+        if not 0 < self.m <= self.n:
+            raise ModelError(f"g has {self.m} rows; expected 1 to {self.n}, no more than there are unknowns")
+        self.equations = Equations(
+            self.order,
+            t,
+            x,
+            v,
+            fx,
+            gx,
+            G,
+            w,
+            C,
+            gamma,
+            lambda function, size: self._matrix("E", function, size, size),
+            given=self._matrix("B", B, self.n, self.m),
+        )
+
+    def _trace(self, role: str, function: Any, allowed: tuple[str, ...]) -> tuple[ca.SX, tuple[int, ...]]:
+        if not callable(function):
+            try:
+                values = np.asarray(function, dtype=float)
+            except (TypeError, ValueError):
+                raise ModelError(
+                    f"{role}: {function!r} is neither a function of {', '.join(allowed)} nor an array"
+                ) from None
+            return ca.SX(ca.DM(values.ravel())), values.shape
+        unknown = [name for name in argument_names(function) if name not in allowed]
+        if unknown:
+            raise ModelError(
+                f"{role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any of "
+                f"{', '.join(allowed)}"
+            )
+        given = {
+            "t": traced(self.symbols["t"], ()),
+            "x": traced(self.symbols["x"], (self.n,)),
+            "p": self.parameters.namespace(self.symbols["p"]),
+        }
+        if "v" in allowed:
+            given["v"] = traced(self.symbols["v"], (self.n,))
+        try:
+            return trace(function, {name: given[name] for name in argument_names(function)})
+        except Untraceable as reason:
+            raise ModelError(
+                f"{role}: cannot be traced ({reason}); write it with NumPy functions of its arguments"
+            ) from None
+
+    def _matrix(self, role: str, function: Any, rows: int, columns: int) -> ca.SX:
+        flat, shape = self._trace(role, function, ("t", "x", "p"))
+        if shape != (rows, columns) and not (
+            flat.numel() == rows * columns and 1 in (rows, columns) and len(shape) <= 2
+        ):
+            raise ModelError(f"{role} has shape {shape}; expected ({rows}, {columns})")
+        return ca.reshape(flat, columns, rows).T
+
+    def with_parameters(self, **values: Any):
+        """The same system with other parameter values; shares all compiled code."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.parameters = self.parameters.changed(values)
+        return other
+
+    def kernel(
+        self, name: str, build: Callable[[Equations], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]
+    ) -> Kernel:
+        """A compiled kernel (:mod:`holonome.machine.compilation`), made on first use: ``build`` gives its
+        inputs y, z, the column of results, and the margin of regularity.
+        """
+
+        def make() -> Kernel:
+            y, z, out, margin = build(self.equations)
+            return kernel(out, [self.symbols["t"], y, z, self.symbols["p"]], margin=margin)
+
+        return self.compiled.once(("kernel", name), make)
+
+    def context(self) -> np.ndarray:
+        """All that stays fixed in a run."""
+        context = np.zeros(PARAMETERS + self.parameters.size + 1)
+        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
+        return context
+
+    @cached_property
+    def values(self) -> ca.Function:
+        """(t, state, p) ↦ g and w."""
+        e = self.equations
+        return ca.Function("values", [e.t, e.state, self.symbols["p"]], [e.g, e.w])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, n={self.n}, m={self.m})"
+
+
+class Index2System(HigherIndex):
+    """x′ = f(x, t) − B(x, t) y,  0 = g(x, t), with G B regular except, perhaps, in isolated points; (2.1) of
+    Ascher & Lin.
+
+    Parameters
+    ----------
+    f : callable(t, x, p)
+        n values; functions name the arguments they want.
+    B : array or callable(t, x, p)
+        n × m matrix; a vector if m = 1.
+    g : callable(t, x, p)
+        m constraints.
+    n, names, parameters, name
+        As for :class:`System`; one of ``n`` and ``names`` is needed.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> problem = hn.Index2System(lambda t, x: np.array([1 - np.exp(-t), np.cos(t) + np.exp(t) * np.sin(t)]), lambda x: x,
+    ...                           lambda t, x: (x @ x - np.exp(-2 * t) - np.sin(t) ** 2) / 2, n=2)
+    >>> sol = hn.solve(problem, (0, 1), [1, 0])
+    >>> bool(abs(sol.y[0, -1] - np.e) < 1e-4)
+    True
+    """
+
+    order, f_arguments = 1, ("t", "x", "p")
+
+
+class Index3System(HigherIndex):
+    """x″ = f(x, x′, t) − B(x, t) y,  0 = g(x, t); (4.1) of Ascher & Lin.  Mechanical systems are better given
+    as :class:`System`.
+
+    Parameters
+    ----------
+    f : callable(t, x, v, p)
+        n values; ``v`` is x′.
+    B, g, n, names, parameters, name
+        As for :class:`Index2System`.
+
+    Examples
+    --------
+    A point that is led along a line, x″ = −B y with 0 = x − sin t:
+
+    >>> import numpy as np, holonome as hn
+    >>> led = hn.Index3System(lambda t: np.array([0.0]), np.array([1.0]), lambda t, x: x[0] - np.sin(t), n=1)
+    >>> sol = hn.solve(led, (0, 1), [0], [1], rtol=1e-8)
+    >>> bool(abs(sol.x[0, -1] - np.sin(1)) < 1e-6)
+    True
+    """
+
+    order, f_arguments = 2, ("t", "x", "v", "p")
+
+
+def mechanical(model: Model, matrix: Callable[[Callable, int], ca.SX]) -> Equations:
+    """(5.1) as (4.1): f → M⁻¹f, B = M⁻¹Cᵀ."""
+    factors = ca.ldl(model.M)
+    return Equations(
+        2,
+        model.t,
+        model.q,
+        model.v,
+        ca.ldl_solve(model.f, *factors),
+        model.g,
+        model.G,
+        model.w,
+        model.C,
+        model.gamma,
+        matrix,
+        mass=factors,
+    )

@@ -1,0 +1,517 @@
+"""The result of a run: arrays as in scipy.integrate.solve_ivp, and what the solver did."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holonome.dynamics.kernels import dense_multipliers, kernels, over_points
+from holonome.dynamics.start import Start
+from holonome.integrators.loop import CAUSES
+from holonome.problem.system import System
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from holonome.animation import Animation
+    from holonome.problem.drawing import Drawing
+
+_EVENTS_SHOWN = 3
+_NO_TIMES = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What happened step by step.
+
+    Attributes
+    ----------
+    t, h, error, correction, iterations, order
+        For each accepted step: where it began, its size, its estimated error in units of the tolerance, the
+        last relative correction that brought it onto the manifold, the number of such corrections or of
+        Newton iterations, and the order.
+    rejected_t, rejected_h, rejected_error, cause
+        The same for each rejected step, and why it was rejected.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> history = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0).history
+    >>> bool(np.all(history.error <= 1)), bool(np.isclose(history.h.sum(), 10))
+    (True, True)
+    """
+
+    accepted: np.ndarray = field(repr=False)
+    rejected: np.ndarray = field(repr=False)
+
+    t = property(lambda self: self.accepted[:, 0])
+    h = property(lambda self: self.accepted[:, 1])
+    error = property(lambda self: self.accepted[:, 2])
+    correction = property(lambda self: self.accepted[:, 3])
+    iterations = property(lambda self: self.accepted[:, 4].astype(int))
+    order = property(lambda self: self.accepted[:, 5].astype(int))
+    rejected_t = property(lambda self: self.rejected[:, 0])
+    rejected_h = property(lambda self: self.rejected[:, 1])
+    rejected_error = property(lambda self: self.rejected[:, 2])
+
+    @property
+    def cause(self) -> list[str]:
+        return [CAUSES[int(code)] for code in self.rejected[:, 3]]
+
+
+@dataclass(eq=False, repr=False)
+class Solution:
+    """Result of :func:`holonome.solve`.
+
+    Attributes
+    ----------
+    t : (points,) array
+    q, v : (n, points) arrays
+        Positions and velocities.
+    lam : (m, points) array
+        Multipliers: M v′ = f − Gᵀ λ.
+    a : (n, points) array
+        Accelerations.
+    s, w : arrays
+        First-order states and unknowns, of a system that has them.
+    success, status, message
+        Whether the end was reached (0: end, 1: a terminal event, −1: neither), and what happened in words.
+    t_events, q_events, v_events : lists
+        Times and states of each event.
+    sol : callable
+        With ``dense_output=True``: (q, v) at any time of the run, on the manifold.
+    nfev, njev, nlu, steps, rejections : int
+        Costs: evaluations of the accelerations, Jacobians, factorizations, accepted and rejected steps.
+    history : History
+        Step by step; None unless steps are kept.
+    singular_times : array
+        Where the rank of the constraints fell on the way.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True)
+    >>> sol.q.shape, sol.lam.shape, sol.to_pandas().columns.tolist()
+    ((2, 3), (1, 3), ['x', 'y', "x'", "y'"])
+    >>> q, v = sol.sol(2.5)
+    >>> q.shape, bool(abs(q @ q - 1) < 1e-14)
+    ((2,), True)
+    """
+
+    system: System
+    method: str
+    t: np.ndarray
+    states: np.ndarray
+    status: int
+    outcome: str
+    nfev: int
+    steps: int
+    rejections: int
+    landings: int
+    rtol: float
+    atol: Any
+    start: Start | None = None
+    history: History | None = None
+    sol: Callable | None = None
+    t_events: list[np.ndarray] | None = None
+    event_states: list[np.ndarray] | None = None
+    dense_calls: int = 0
+    lowest_rank: int = 0
+    njev: int = 0
+    nlu: int = 0
+    error_failures: int = 0
+    newton_failures: int = 0
+    splits: int = 0
+    singular_times: np.ndarray = field(default_factory=lambda: _NO_TIMES)
+    remarks: list[Callable[[Solution], str]] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """What happened, in words; remarks that take time are made when first asked for."""
+        while self.remarks:
+            self.outcome += self.remarks[0](self)
+            self.remarks = self.remarks[1:]
+        return self.outcome
+
+    @property
+    def success(self) -> bool:
+        return self.status >= 0
+
+    @property
+    def q(self) -> np.ndarray:
+        return self.states[:, : self.system.n].T
+
+    @property
+    def v(self) -> np.ndarray:
+        return self.states[:, self.system.dim : self.system.dim + self.system.n].T
+
+    @property
+    def s(self) -> np.ndarray:
+        """First-order states, (states, points)."""
+        return self.states[:, self.system.dim + self.system.n : 2 * self.system.dim].T
+
+    @property
+    def x(self) -> np.ndarray:
+        """Components of the solution of an :class:`holonome.ODE`, (n, points)."""
+        return self.s
+
+    @property
+    def y(self) -> np.ndarray:
+        """Positions and velocities together, (2n, points)."""
+        return (
+            np.concatenate([self.q, self.v]) if self.system.states else self.states[:, : 2 * self.system.n].T
+        )
+
+    @cached_property
+    def w(self) -> np.ndarray:
+        """Unknowns, (unknowns, points)."""
+        return self._over(self._kernels.unknowns, len(self.system.unknowns))
+
+    @cached_property
+    def invariant(self) -> np.ndarray:
+        """Values of the invariants, (invariants, points)."""
+        return self._invariants_and_rates[: self.system.invariant_count]
+
+    @cached_property
+    def _invariants_and_rates(self) -> np.ndarray:
+        return self._over(self._kernels.invariants, 3 * self.system.invariant_count)
+
+    def false_invariants(self) -> list[int]:
+        """Entries of ``invariant`` that change along the motion somewhere, when nothing holds them."""
+        _, rate, terms = (
+            np.split(self._invariants_and_rates, 3) if self.system.invariant_count else np.zeros((3, 0, 1))
+        )
+        return [
+            i
+            for i in range(len(rate))
+            if np.any(np.abs(rate[i]) > 1e-5 * np.maximum(terms[i], 1e-6 * np.max(terms[i], initial=0.0)))
+        ]
+
+    @property
+    def q_events(self) -> list[np.ndarray] | None:
+        return (
+            None
+            if self.event_states is None
+            else [states[:, : self.system.n] for states in self.event_states]
+        )
+
+    @property
+    def v_events(self) -> list[np.ndarray] | None:
+        return (
+            None
+            if self.event_states is None
+            else [
+                states[:, self.system.dim : self.system.dim + self.system.n] for states in self.event_states
+            ]
+        )
+
+    @property
+    def _kernels(self):
+        return kernels(self.system)
+
+    def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
+        out = np.full((self.t.size, size), np.nan)
+        if size and self.t.size:
+            over_points(
+                address,
+                twin,
+                self._kernels.context(self.system),
+                self.t,
+                np.ascontiguousarray(self.states[:, : 2 * self.system.dim]),
+                out,
+                64 if self.system.unknowns else 1,
+            )
+        return out.T
+
+    @cached_property
+    def lam(self) -> np.ndarray:
+        if self.states.shape[1] > 2 * self.system.dim:
+            return self.states[:, 2 * self.system.dim :].T
+        return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        return self.rates[: self.system.n]
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """Accelerations, and the rates of the first-order states behind them."""
+        from holonome.dynamics.kernels import dense_derivative
+
+        return self._over(self._kernels.derivative, 2 * self.system.dim, dense_derivative.address)[
+            self.system.dim :
+        ]
+
+    @cached_property
+    def _residuals(self) -> np.ndarray:
+        return self._over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
+
+    @property
+    def g(self) -> np.ndarray:
+        """Residuals of the position constraints, (rows, points)."""
+        return self._residuals[: self._kernels.position_rows]
+
+    @property
+    def gv(self) -> np.ndarray:
+        """Residuals on the velocity level, G v + g_t and A v − b, (rows, points)."""
+        return self._residuals[self._kernels.position_rows :]
+
+    @cached_property
+    def energy(self) -> np.ndarray | None:
+        """Kinetic and potential energy together; None if the system has no potential."""
+        return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
+
+    @property
+    def drift(self) -> tuple[float, float]:
+        """Largest |g| and |G v| over all points."""
+        return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
+
+    @property
+    def drift_in_words(self) -> str:
+        """The drift of the constraints that there are, as in "|g| ≤ 2.2e-16, |Gv| ≤ 1.3e-15"."""
+        position, velocity = self.drift
+        return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
+
+    def __repr__(self) -> str:
+        return f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, success={self.success})"
+
+    def __str__(self) -> str:
+        system = self.system
+        span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"
+        lines = [
+            f"{'success' if self.success else 'FAILED'}: {self.message}",
+            f"  {system.name}: {system.sizes_in_words}; {span}, {count(self.t.size, 'point')}",
+            f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} "
+            "rejected), "
+            f"{count(self.nfev, 'evaluation')}",
+        ]
+        if self.njev:
+            lines.append(
+                f"  {self.njev} Jacobians; {self.error_failures} failures of the error test, "
+                f"{self.newton_failures} of Newton's method"
+            )
+        if system.m and self.t.size:
+            lines.append(f"  constraints hold to {self.drift_in_words}")
+        if system.invariant_count and self.t.size:
+            lines.append(
+                f"  invariants change by at most {np.max(np.abs(self.invariant - self.invariant[:, :1])):.1e}"
+            )
+        if self.energy is not None and self.t.size:
+            change = float(np.max(np.abs(self.energy - self.energy[0])))
+            lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")
+        lines += self._events_in_words()
+        if self.dense_calls:
+            trouble = (
+                f"constraints of rank {self.lowest_rank}: redundant rows or a singular position, handled"
+                if self.lowest_rank < system.m
+                else "nearly dependent constraints or masses, handled with pivoting"
+            )
+            lines.append(f"  {trouble} ({count(self.dense_calls, 'evaluation')})")
+        return "\n".join(lines)
+
+    def _events_in_words(self) -> list[str]:
+        lines = []
+        for i, times in enumerate(self.t_events or []):
+            shown = [f"{t:.6g}" for t in times[:_EVENTS_SHOWN]] + ["…"] * (len(times) > _EVENTS_SHOWN)
+            lines.append(
+                f"  events[{i}]: {len(times) or 'none'} found"
+                + (f", t = {', '.join(shown)}" if shown else "")
+            )
+        return lines
+
+    def plot(
+        self,
+        axes: Sequence[Axes] | None = None,
+        file: str | Path | None = None,
+        drawing: Drawing | None = None,
+        dark: bool | None = None,
+    ) -> Sequence[Axes]:
+        """Three panels that tell most: how it moves, what is special about the run, and what was conserved.
+        :mod:`holonome.plot` has many more.
+
+        Parameters
+        ----------
+        axes : three matplotlib axes, optional
+            Where to draw; None makes a figure.
+        file : str or Path, optional
+            Where to save the picture; the ending says how (.png, .svg, .pdf).
+        drawing : Drawing, optional
+            How to draw the mechanism; None takes the drawing of the system.
+        dark : bool, optional
+            Dark paper; by default if matplotlib's style is dark.
+
+        Returns
+        -------
+        sequence of three matplotlib axes
+
+        Examples
+        --------
+        A mechanism of one's own is drawn from its points, whose coordinates are functions of q and p, and
+        from what connects them:
+
+        >>> import numpy as np, holonome as hn
+        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q, p: q @ q - p.length**2, parameters={"length": 1.0}, names=["x", "y"])
+        >>> drawing = hn.Drawing(points=lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
+        ...                      links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
+        >>> axes = hn.solve(rod, (0, 1), [1, 0]).plot(drawing=drawing)
+        """
+        from holonome.plot import plot_solution
+
+        return plot_solution(self, axes, file, drawing, dark)
+
+    def animate(
+        self, file: str | Path | None = None, *, drawing: Drawing | None = None, title: str | None = None
+    ) -> Animation:
+        """The mechanism in motion, with energy and drift below; :func:`holonome.animate` shows several runs
+        side by side.
+
+        Parameters
+        ----------
+        file : str or Path, optional
+            Where to save it; the ending says how: ``.html`` is one page that needs no network, ``.gif`` and
+            ``.mp4`` are films (the latter needs ffmpeg).
+        drawing : Drawing, optional
+            How to draw the mechanism. By default the drawing of the system; without one, points and rods are
+            looked for in its coordinates and constraints.
+        title : str, optional
+            A heading; by default the name of the system.
+
+        Returns
+        -------
+        Animation
+            It shows itself in a notebook; ``.file`` is where it was saved.
+
+        Examples
+        --------
+        >>> import numpy as np, holonome as hn
+        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"], name="pendulum")
+        >>> hn.solve(rod, (0, 10), [1, 0]).animate()
+        Animation('Pendulum')
+        """
+        from holonome.animation import animate
+
+        return animate(self, file, drawings=drawing, title=title)
+
+    def to_xarray(self):
+        """The result as an xarray.Dataset with named coordinates."""
+        xarray = optional("xarray")
+        names, rows = self.system.names, self.system.constraint_names
+        data: dict[str, Any] = {
+            "q": (("coordinate", "t"), self.q),
+            "v": (("coordinate", "t"), self.v),
+            "lam": (("constraint", "t"), self.lam),
+        }
+        if self.energy is not None:
+            data["energy"] = (("t",), self.energy)
+        coords: dict[str, Any] = {"t": self.t, "coordinate": names, "constraint": rows}
+        for key, label, values in (
+            ("s", "state", self.system.states),
+            ("w", "unknown", self.system.unknowns),
+        ):
+            if values:
+                data[key], coords[label] = ((label, "t"), getattr(self, key)), list(values)
+        attributes = {
+            "system": self.system.name,
+            "method": self.method,
+            "rtol": self.rtol,
+            "message": self.message,
+            "status": self.status,
+            "steps": self.steps,
+            "rejections": self.rejections,
+            "nfev": self.nfev,
+        }
+        return xarray.Dataset(data, coords=coords, attrs=attributes)
+
+    def to_pandas(self):
+        """Positions, velocities, states and unknowns as a pandas.DataFrame with time as its index."""
+        pandas = optional("pandas")
+        names, values = self._columns()
+        return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
+
+    def _columns(self) -> tuple[list[str], np.ndarray]:
+        """Positions, velocities, states and unknowns, with their names."""
+        system = self.system
+        names = [*system.names, *[f"{name}'" for name in system.names], *system.states, *system.unknowns]
+        return names, np.concatenate([self.q, self.v, self.s, self.w])
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a file, by its ending: ``.npz``, from which :meth:`load` brings everything back, ``.csv``,
+        or ``.nc`` (NetCDF, needs xarray).
+        """
+        path = Path(path)
+        match path.suffix:
+            case ".nc":
+                self.to_xarray().to_netcdf(path, engine="scipy")
+            case ".npz":
+                from holonome.results.files import write_npz
+
+                write_npz(self, path)
+            case ".csv":
+                names, values = self._columns()
+                header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
+                np.savetxt(
+                    path,
+                    np.column_stack([self.t, values.T, self.lam.T]),
+                    delimiter=",",
+                    header=header,
+                    comments="",
+                    fmt="%.17g",
+                )
+            case _:
+                raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
+        return path
+
+    @staticmethod
+    def load(path: str | Path, system: System | None = None) -> Solution:
+        """Read a result that was saved as ``.npz``: a Solution with its system and history, but without dense
+        output and events.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        system : System, optional
+            The system, where the file does not contain it because one of its functions cannot be traced.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, holonome as hn
+        >>> pendulum, file = hn.mechanisms.pendulum(), pathlib.Path(tempfile.mkdtemp()) / "swing.npz"
+        >>> sol = hn.solve(pendulum.system, (0, 1), pendulum.q0)
+        >>> hn.Solution.load(sol.save(file)).drift == sol.drift
+        True
+        """
+        from holonome.results.files import read_npz
+
+        return read_npz(Path(path), system)
+
+
+def rank_fell(times: np.ndarray) -> str:
+    """Where the rank of the constraints fell on the way, in words."""
+    shown = ", ".join([f"{t:.6g}" for t in times[:_EVENTS_SHOWN]] + ["…"] * (times.size > _EVENTS_SHOWN))
+    return f" (the rank of the constraints fell on the way, {'once' if times.size == 1 else f'{times.size} times'}: t = {shown})"
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def optional(package: str) -> Any:
+    """A package that only some users have."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ModuleNotFoundError(
+            f"{package} is not installed: pip install 'holonome[{package}]'", name=package
+        ) from error

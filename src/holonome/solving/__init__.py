@@ -1,0 +1,1 @@
+"""A call of solve: arguments, start, run, result."""
