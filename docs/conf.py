@@ -12,9 +12,9 @@ sys.path.insert(0, str(DOCS / "_ext"))
 os.environ["HOLONOME_QUIET"] = "1"
 os.environ.setdefault("MPLBACKEND", "agg")
 
-import holonome
+import holonome  # noqa: E402
 
-project, author, copyright = "holonome", "the authors of holonome", "the authors of holonome"
+project, author, copyright = "holonome", "the authors of holonome", "the authors of holonome"  # noqa: A001
 version = release = holonome.__version__
 
 extensions = [

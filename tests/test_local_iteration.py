@@ -404,7 +404,7 @@ def test_the_linear_form_with_functions_of_time_and_any_matrices():
     C = [np.eye(2), lambda t: np.array([[1.0, t], [0, 1]]), np.array([[2.0]])]
     D = [np.eye(2), lambda t: -np.array([[1.0, 0.1], [0.1 * np.cos(t), 1]]), np.array([[0.2], [-0.3]])]
     r = [np.array([1.0, -1]), lambda t: np.array([np.cos(t), 0.5]), np.array([0.3])]
-    d = lambda t: np.array([0.1 * np.sin(t), 0.2])
+    d = lambda t: np.array([0.1 * np.sin(t), 0.2])  # noqa: E731
     coupled = hn.CoupledSystem.linear(A, B, C, D, r, d)
     sol = run(coupled, 2, 0.2, np.zeros(5), solvers="dop853")
     np.testing.assert_allclose(end(sol), exact(2, A, B, C, D, r, d, 5), atol=1e-8)

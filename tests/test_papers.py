@@ -43,7 +43,7 @@ def test_papers_are_found_and_loaded_late():
     with pytest.raises(ValueError, match="did you mean yen-petzold"):
         hn.papers.get("yen-petzolt")
     with pytest.raises(AttributeError):
-        hn.papers.yen_petzold_1896
+        hn.papers.yen_petzold_1896  # noqa: B018
     loaded = "import sys, holonome; print('holonome.papers.yen_petzold_1996' in sys.modules, 'rich' in sys.modules)"
     assert subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True

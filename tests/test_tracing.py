@@ -868,7 +868,7 @@ def raises_type_error(q):
     [
         (lambda q: q[3], IndexError),
         (lambda q: q @ np.zeros(2), ValueError),
-        (lambda q: q + undefined, NameError),
+        (lambda q: q + undefined, NameError),  # noqa: F821
         (lambda q: None + q[0], TypeError),
         (lambda q: q[0].nonsense, AttributeError),
         (lambda q: len(q[0]), TypeError),
@@ -979,7 +979,7 @@ def test_namespace_behaves_like_named_values():
     p = Namespace({"g": 9.81, "m": 2.0})
     assert (p.g, p["m"], list(p), "g" in p, "k" in p, len(p)) == (9.81, 2.0, ["g", "m"], True, False, 2)
     with pytest.raises(AttributeError, match="no parameter 'k'; the parameters are: g, m"):
-        p.k
+        p.k  # noqa: B018
     with pytest.raises(KeyError, match="no parameter 'k'"):
         p["k"]
     with pytest.raises(AttributeError, match="cannot be changed"):

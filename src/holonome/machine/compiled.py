@@ -39,7 +39,7 @@ class Compiled:
         return len(self._made)
 
 
-class made_once(Generic[Made]):  # noqa: N801
+class made_once(Generic[Made]):
     """A property that is computed once, under the lock of its owner's ``system``."""
 
     def __init__(self, make: Callable[[Any], Made]) -> None:

@@ -23,7 +23,7 @@ def cross(a: TracedArray, b: TracedArray) -> Any:
     return np.stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], axis=-1)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
     x = as_array(x)
     if axis is None and ord is None:
         return _root_of_squares(x, None, keepdims)

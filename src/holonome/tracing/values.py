@@ -261,7 +261,7 @@ class TracedArray(_AskedByNumPy, np.ndarray):
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.dot(self, other, out=out)
 
-    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
+    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:  # noqa: A002
         return np.clip(self, min, max)
 
     @property
