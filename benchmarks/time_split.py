@@ -7,7 +7,7 @@ Best of 1500 calls each, in microseconds, with "auto" and rtol = atol, on pendul
 Andrews' mechanism (0.03 s). Run it on an idle machine.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # noqa: I001
 
 import argparse
 import csv

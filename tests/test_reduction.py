@@ -99,11 +99,11 @@ def test_rows_that_depend_on_each_other_are_noticed_as_without_reduction():
     system = hn.System([2.0, 2.0, 1.0, 1.0], [0.0, -19.62, 0.0, -9.81], constraint)
     compiled = kernels(system)
     assert constant_block(system.model.C)[0] == [0, 1]
-    context, out, zero = compiled.context(system), np.zeros(compiled.landing_size), np.zeros(9)
+    context, out, zero = compiled.context(system), np.zeros(compiled.projection_size), np.zeros(9)
     points = [np.concatenate([[0, 0, 1, gap], zero[:4]]) for gap in np.geomspace(1e-6, 0.1, 200)]
     found, expected = (
         [run_kernel(kernel, 0.0, y, zero, context, out) for y in points]
-        for kernel in (compiled.derivative, compiled.landing)
+        for kernel in (compiled.derivative, compiled.projection)
     )
     assert set(expected) == {OK, SINGULAR}
     assert np.count_nonzero(np.not_equal(found, expected)) <= 8  # of a factor 100000 in the gap, one of 1.6

@@ -7,7 +7,7 @@ import pytest
 
 import holonome as hn
 from holonome.algebra import saddle_point as sp
-from holonome.dynamics.kernels import dense_derivative, dense_landing, dense_multipliers, kernels
+from holonome.dynamics.kernels import dense_derivative, dense_projection, dense_multipliers, kernels
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 
@@ -83,10 +83,10 @@ def test_dense_and_emitted_kernels_agree(name):
     z, context = random.normal(size=2 * n + 1), compiled.context(system)
     for emitted, dense, size in (
         (compiled.derivative, dense_derivative, 2 * n),
-        (compiled.landing, dense_landing, 6 * n + 2),
+        (compiled.projection, dense_projection, 6 * n + 2),
         (compiled.multipliers, dense_multipliers, m),
     ):
-        first, second = np.full(compiled.landing_size, np.nan), np.full(compiled.landing_size, np.nan)
+        first, second = np.full(compiled.projection_size, np.nan), np.full(compiled.projection_size, np.nan)
         assert run_kernel(emitted, 0.0, y, z, context, first) == OK
         assert run_kernel(dense.address, 0.0, y, z, context, second) == OK
         np.testing.assert_allclose(

@@ -215,7 +215,7 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
             np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)]),
             random.normal(size=2 * n + 2),
         )
-        addresses = compiled.derivative, compiled.landing, compiled.multipliers
+        addresses = compiled.derivative, compiled.projection, compiled.multipliers
         if left_out:
             context[int(context[LEFT_OUT])] = 1.0
             if limit:
@@ -223,12 +223,12 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
                     twin.address
                     for twin in (
                         underlying_ode.dense_derivative,
-                        underlying_ode.dense_landing,
+                        underlying_ode.dense_projection,
                         underlying_ode.dense_multipliers,
                     )
                 ]
         for address, size in zip(addresses, (2 * n, 6 * n + 2, m), strict=True):
-            out = np.zeros(compiled.landing_size)
+            out = np.zeros(compiled.projection_size)
             assert run_kernel(address, 0.1, y, z, context, out) == OK
             found.append(out[:size])
         found.append(

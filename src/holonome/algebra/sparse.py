@@ -29,12 +29,34 @@ from numba import njit
 
 from holonome.machine.calls import integers, shift
 from holonome.machine.context import OK, SINGULAR
+from holonome.machine.layout import Layout, Vector, Whole
 
-PLAN, CHOSEN, CHOICES, KERNEL = range(4)
-"""The memory begins with: address of the plan; whether pivots are chosen; how often they were; address of a
-kernel that writes the values, for the owner's use.
-"""
-HEADER = 8
+
+class SparseFactors(Layout):
+    """Memory of one factorization; rows and begins of columns are 32-bit integers."""
+
+    plan: Whole  # address
+    kernel: Whole  # address of a kernel that writes the values, for the owner's use
+    pattern: Whole  # address of another pattern, for the owner's use
+    chosen: Whole  # whether pivots are chosen
+    choices: Whole  # how often they were
+    L: Vector
+    U: Vector
+    inverse: Vector  # of the pivots
+    x: Vector
+    scale: Vector
+    check: Vector  # three, for the backward error
+    L_rows: Vector
+    U_rows: Vector
+    L_begins: Vector
+    U_begins: Vector
+    place: Vector  # of each row
+    work: Vector  # four, for the choice
+    values: Vector  # of the matrix, and behind them what the owner's kernel writes
+    right: Vector  # for the owner's use
+
+
+named_factors = SparseFactors.named()
 
 PIVOT_MARGIN = 1e-8
 """A pivot smaller than this, relative to the terms it was summed from, has lost its digits."""
@@ -91,11 +113,31 @@ class Plan:
         self.room = min(2 * self.fill + 4 * size, size * size)
         self.array = np.concatenate([[size, entries, self.room], order, begins, rows]).astype(np.int32)
 
-    def memory(self, kernel: int = 0) -> np.ndarray:
-        """Memory for one factorization; the plan must live as long."""
-        memory = np.zeros(_offsets(self.size, self.entries, self.room)[-1])
-        memory[[PLAN, KERNEL]] = self.array.ctypes.data, kernel
-        return memory
+    def memory(self, kernel: int = 0, pattern: int = 0, further: int = 0, right: int = 0) -> np.ndarray:
+        """Memory for one factorization, and for as many further values and numbers on right-hand sides; the plan
+        must live as long.
+        """
+        size, half, room = self.size, self.size // 2 + 1, self.room
+        rows = room // 2 + 1
+        return SparseFactors.memory(
+            plan=self.array.ctypes.data,
+            kernel=kernel,
+            pattern=pattern,
+            L=room,
+            U=room,
+            inverse=size,
+            x=size,
+            scale=size,
+            check=3 * size,
+            L_rows=rows,
+            U_rows=rows,
+            L_begins=half,
+            U_begins=half,
+            place=half,
+            work=4 * half,
+            values=self.entries + further,
+            right=right,
+        )
 
 
 def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -146,45 +188,6 @@ def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[l
     return order, degrees
 
 
-def _offsets(size, entries, room):
-    """Where the arrays of the memory begin: L, U, inverse pivots, x, scale, three for a check; as integers
-    rows of L, of U, begins of their columns, place of each row and four for the choice; values.
-    """
-    half = size // 2 + 1
-    L = HEADER
-    U = L + room
-    inverse = U + room
-    x = inverse + size
-    scale = x + size
-    check = scale + size
-    L_rows = check + 3 * size
-    U_rows = L_rows + room // 2 + 1
-    L_begins = U_rows + room // 2 + 1
-    U_begins = L_begins + half
-    place = U_begins + half
-    work = place + half
-    values = work + 4 * half
-    return (
-        L,
-        U,
-        inverse,
-        x,
-        scale,
-        check,
-        L_rows,
-        U_rows,
-        L_begins,
-        U_begins,
-        place,
-        work,
-        values,
-        values + entries,
-    )
-
-
-_numba_offsets = njit(cache=True)(_offsets)
-
-
 class Factors(NamedTuple):
     """Plan and memory taken apart."""
 
@@ -211,11 +214,9 @@ class Factors(NamedTuple):
 
 @njit(cache=True)
 def factors_in(memory):
-    plan = integers(int(memory[PLAN]))
+    m = named_factors(memory)
+    plan = integers(m.plan)
     size, entries, room = int(plan[0]), int(plan[1]), int(plan[2])
-    L, U, inverse, x, scale, check, L_rows, U_rows, L_begins, U_begins, place, work, values, _ = (
-        _numba_offsets(size, entries, room)
-    )
     return Factors(
         size,
         entries,
@@ -223,19 +224,19 @@ def factors_in(memory):
         shift(plan, 3),
         shift(plan, 3 + size),
         shift(plan, 4 + 2 * size),
-        shift(memory, values),
-        shift(memory, L),
-        shift(memory, U),
-        shift(memory, inverse),
-        shift(memory, x),
-        shift(memory, scale),
-        shift(memory, check),
-        integers(shift(memory, L_rows)),
-        integers(shift(memory, U_rows)),
-        integers(shift(memory, L_begins)),
-        integers(shift(memory, U_begins)),
-        integers(shift(memory, place)),
-        integers(shift(memory, work)),
+        m.values,
+        m.L,
+        m.U,
+        m.inverse,
+        m.x,
+        m.scale,
+        m.check,
+        integers(m.L_rows),
+        integers(m.U_rows),
+        integers(m.L_begins),
+        integers(m.U_begins),
+        integers(m.place),
+        integers(m.work),
     )
 
 
@@ -406,19 +407,19 @@ def _backward_error(F):
 @njit(cache=True)
 def factor(memory):
     """Factor the values in the memory; returns a status."""
-    F = factors_in(memory)
+    F, state = factors_in(memory), named_factors(memory)
     total = 0.0
     for p in range(F.entries):
         total += F.values[p]
     if total - total != 0.0:
         return SINGULAR
-    if memory[CHOSEN] > 0.0 and _refactor(F, PIVOT_MARGIN):
+    if state.chosen and _refactor(F, PIVOT_MARGIN):
         return OK
-    memory[CHOICES] += 1.0
+    state.choices += 1
     regular = _choose_pivots(F, _ANY) and _refactor(F, PIVOT_MARGIN) and _backward_error(F) < _STABLE
     if not regular:
         regular = _choose_pivots(F, _LARGE) and _refactor(F, _NOTHING_LEFT) and _backward_error(F) < _STABLE
-    memory[CHOSEN] = 1.0 if regular else 0.0
+    state.chosen = regular
     return OK if regular else SINGULAR
 
 

@@ -257,6 +257,4 @@ def _guide(path: np.ndarray) -> list[list[float]] | None:
 
 
 def _kinetic(model):
-    n = model.n - model.states
-    v, M = model.v[:n], model.M[:n, :n]
-    return model.y, ca.SX(0, 1), ca.densify(ca.dot(v, M @ v) / 2), None
+    return model.y, ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2), None

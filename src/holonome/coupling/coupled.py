@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 import numpy as np
 
-from holonome.dynamics.kernels import dense_landing, kernels, over_points
+from holonome.dynamics.kernels import dense_projection, kernels, over_points
 from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
 from holonome.errors import ModelError
@@ -605,10 +605,10 @@ def place_of_force(system: System) -> int:
 def landed(system: System, context: np.ndarray, t: float, y: np.ndarray) -> np.ndarray:
     """One Newton correction onto the system's own constraints, for positions and velocities."""
     n, compiled = system.n, kernels(system)
-    out, zero = np.zeros(compiled.landing_size), np.zeros(2 * n + 2)
-    status = run_kernel(compiled.landing, t, y, zero, context, out)
+    out, zero = np.zeros(compiled.projection_size), np.zeros(2 * n + 2)
+    status = run_kernel(compiled.projection, t, y, zero, context, out)
     if status == SINGULAR:
-        status = run_kernel(dense_landing.address, t, y, zero, context, out)
+        status = run_kernel(dense_projection.address, t, y, zero, context, out)
     if status != OK:
-        raise ModelError(what_failed(system, t, y[:n], y[n:]))
+        raise ModelError(what_failed(system, t, y))
     return out[4 * n : 6 * n]

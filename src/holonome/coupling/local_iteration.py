@@ -42,7 +42,7 @@ from holonome.coupling.assembly import Assembly, independent, inverse, product, 
 from holonome.coupling.coupled import BlackBox, CoupledSystem, Coupling
 from holonome.coupling.result import CoupledSolution, IterationHistory
 from holonome.coupling.subsolvers import Driven, Motion, WindowFailed, subsolvers
-from holonome.dynamics.start import require_finite, vector
+from holonome.problem.vectors import require_finite, vector
 from holonome.errors import ModelError
 from holonome.machine.interruption import Interruption
 from holonome.problem.system import System

@@ -108,19 +108,20 @@ class Manifold:
         model, n = self.model, self.model.n
         count = model.I.numel()
         if not count:
-            return ca.SX(2 * n, 0), ca.SX(0, 0)
+            return ca.SX(model.y.numel(), 0), ca.SX(0, 0)
         gradient = model.I_y.T
-        raised = ca.vertcat(
-            ca.ldl_solve(gradient[:n, :], *self.metric), ca.ldl_solve(gradient[n:, :], *self.metric)
-        )
+        by_q, by_v, by_s = ca.vertsplit(gradient, [0, n, 2 * n, model.y.numel()])
+        raised = ca.vertcat(ca.ldl_solve(by_q, *self.metric), ca.ldl_solve(by_v, *self.metric), by_s)
         directions = ca.horzcat(*[self._tangential_to_constraints(raised[:, i]) for i in range(count)])
         S = ca.densify(model.I_y @ directions)
         return ca.densify(directions), ca.densify(ca.inv(S + ca.diag(_DEPENDENT * ca.diag(S) + 1e-200)))
 
     def _tangential_to_constraints(self, x: ca.SX) -> ca.SX:
         n, model = self.model.n, self.model
-        x_q = x[:n] + self.position.onto(model.G @ x[:n])
-        return ca.vertcat(x_q, x[n:] + self.all.onto(model.C @ x[n:] + model.D @ x_q))
+        x_q, x_v = x[:n], x[n : 2 * n]
+        x_q = x_q + self.position.onto(model.G @ x_q)
+        x_v = x_v + self.all.onto(model.C @ x_v + model.D @ x_q)
+        return ca.vertcat(x_q, x_v, x[2 * n :])
 
     def _along_invariants(self, x: ca.SX, residual: ca.SX | float) -> ca.SX:
         """Add to x what makes ∇I x = −residual."""
@@ -135,11 +136,11 @@ class Manifold:
         return self._along_invariants(self._tangential_to_constraints(e), 0.0)
 
     def correction(self) -> ca.SX:
-        """(δq, δv)."""
+        """(δq, δv, δs)."""
         model = self.model
         dq = self.position.onto(model.g)
         dv = self.all.onto(model.w + model.D @ dq)
-        return self._along_invariants(ca.vertcat(dq, dv), model.I - model.I_start)
+        return self._along_invariants(ca.vertcat(dq, dv, ca.SX(model.states, 1)), model.I - model.I_start)
 
     def margin(self) -> ca.SX:
         return ca.fmin(self.all.margin(), self.position.margin())

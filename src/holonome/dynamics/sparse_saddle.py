@@ -1,4 +1,4 @@
-"""The underlying ODE of a large system: what :mod:`holonome.dynamics.kernels` emits as code for a small one,
+"""The underlying ODE of a large system: what :mod:`holonome.dynamics.emitted` emits as code for a small one,
 here by a sparse factorization of
 
     K = ( M  Cᵀ )
@@ -14,22 +14,19 @@ Kernels as there; `projection` as in :mod:`holonome.formulations.coordinate_proj
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numba import njit
 
 from holonome.algebra import sparse
+from holonome.dynamics.parts import correction_in, error_in, missed_in
 from holonome.machine.calls import NativeKernel, call, integers, shift
-from holonome.machine.context import COORDINATES, LEFT_OUT, OK, POSITION_ROWS, ROWS, SPARE, SPARSE
+from holonome.machine.context import OK, SPARE, named_context
 from holonome.problem.system import System
 
-_D_PATTERN = sparse.KERNEL + 1
-"""Where the memory of the factorization holds the address of the pattern of D: begins of its columns, then
-rows.
-"""
-
-DERIVATIVE, LANDING, MULTIPLIERS, PROJECTION = range(4)
+DERIVATIVE, PROJECTION, MULTIPLIERS, ONTO = range(4)
 
 
 class SparseSaddle:
@@ -42,15 +39,12 @@ class SparseSaddle:
         self.plan = sparse.Plan(K.sparsity().colind(), K.sparsity().row(), [0] * n + [1] * m)
         D = model.D.sparsity()
         self._pattern = np.array([*D.colind(), *D.row()], np.int32)
-        out = ca.vertcat(
-            K.nz[:], model.D.nz[:], *[ca.densify(x) for x in (model.f, model.gamma, model.g, model.w)]
-        )
+        vectors = [ca.densify(x) for x in (model.f, model.gamma, model.g, model.w, model.r)]
+        out = ca.vertcat(K.nz[:], model.D.nz[:], *vectors)
         self.kernel = system.kernel("sparse pieces", lambda model: (model.y, ca.SX(0, 1), out, None))
-        head = self.plan.memory(self.kernel.address)
-        head[_D_PATTERN] = self._pattern.ctypes.data
-        self.memory = np.concatenate(
-            [head, np.zeros(D.nnz() + n + 2 * m + model.position_rows + 2 * (n + m) + 1)]
-        )
+        further = D.nnz() + sum(vector.numel() for vector in vectors)
+        pattern = self._pattern.ctypes.data
+        self.memory = self.plan.memory(self.kernel.address, pattern, further, 2 * (n + m) + 1)
 
     @property
     def instructions(self) -> tuple[int, int]:
@@ -113,82 +107,161 @@ def _largest_missed(F, marks, n, rows, left):
     return largest
 
 
+class Equations(NamedTuple):
+    """What the kernel `sparse pieces` wrote, and where right-hand sides and solutions stand."""
+
+    n: int
+    m: int
+    mg: int
+    states: int
+    memory: Any
+    F: Any
+    pattern: Any
+    marks: Any
+    D: Any
+    f: Any
+    gamma: Any
+    g: Any
+    w: Any
+    r: Any
+    right: Any
+    rows: Any
+    solution: Any
+
+
 @njit(cache=True)
-def _saddle(t, y, z, context, out, what):
-    n, mg, m = int(context[COORDINATES]), int(context[POSITION_ROWS]), int(context[ROWS])
-    memory, marks = shift(context, int(context[SPARSE])), shift(context, int(context[LEFT_OUT]))
-    F = sparse.factors_in(memory)
-    status = call(int(memory[sparse.KERNEL]), t, y, z, context, F.values)
-    if status != OK:
-        return status
-    pattern = integers(int(memory[_D_PATTERN]))
+def _equations(context):
+    c = named_context(context)
+    n, m, mg, memory = c.coordinates, c.rows, c.position_rows, c.sparse
+    F, own = sparse.factors_in(memory), sparse.named_factors(memory)
+    pattern = integers(own.pattern)
     D = shift(F.values, F.entries)
     f = shift(D, pattern[n])
     gamma = shift(f, n)
     g = shift(gamma, m)
     w = shift(g, mg)
-    right = shift(w, m)
-    solution, rows, v = shift(right, n + m), shift(right, n), shift(y, n)
-    lands = what in (LANDING, PROJECTION)
-    error, moved = out, shift(out, 2 * n)
-    if what == LANDING:
-        error, moved = shift(out, 2 * n), shift(out, 4 * n)
-    missed_q, missed_v, redundant = 0.0, 0.0, False
-    c = z[2 * n] if what == LANDING else 0.0
-    if lands:
-        _leave_out(F, marks, n, m, mg)
-        status = sparse.factor(memory)
+    r = shift(w, m)
+    right = own.right
+    return Equations(
+        n,
+        m,
+        mg,
+        c.states,
+        memory,
+        F,
+        pattern,
+        c.left_out,
+        D,
+        f,
+        gamma,
+        g,
+        w,
+        r,
+        right,
+        shift(right, n),
+        shift(right, n + m),
+    )
+
+
+@njit(cache=True)
+def _position_level(e, moved, error):
+    """δq, what is left of the error of the positions, and by how much rows that are left out are missed."""
+    n, m, mg, missed, redundant = e.n, e.m, e.mg, 0.0, False
+    for i in range(n):
+        moved[i] = 0.0
+    for i in range(m):
+        e.rows[i] = -e.g[i] if i < mg else 0.0
+        redundant = redundant or e.marks[i] != 0.0
+    _onto(e.memory, e.right, moved, n, m, moved)
+    if redundant:
+        _by_C(e.F, moved, n, mg, e.rows)
+        missed = _largest_missed(e.F, e.marks, n, mg, e.rows)
+    for i in range(m):
+        e.rows[i] = 0.0
+    _by_C(e.F, error, n, mg, e.rows)
+    _onto(e.memory, e.right, error, n, m, error)
+    return missed, redundant
+
+
+@njit(cache=True)
+def _velocity_level(e, moved, error, redundant):
+    """The same for the velocities."""
+    n, m, missed = e.n, e.m, 0.0
+    moved_v, error_v = shift(moved, n), shift(error, n)
+    for i in range(n):
+        moved_v[i] = 0.0
+    for i in range(m):
+        e.rows[i] = -e.w[i]
+    _by_D(e.pattern, e.D, moved, n, e.rows)
+    _onto(e.memory, e.right, moved_v, n, m, moved_v)
+    if redundant:
+        _by_C(e.F, moved_v, n, m, e.rows)
+        missed = _largest_missed(e.F, e.marks, n, m, e.rows)
+    for i in range(m):
+        e.rows[i] = 0.0
+    _by_D(e.pattern, e.D, error, n, e.rows)
+    _by_C(e.F, error_v, n, m, e.rows)
+    _onto(e.memory, e.right, error_v, n, m, error_v)
+    return missed
+
+
+@njit(cache=True)
+def _accelerate(e):
+    """Accelerations and multipliers, in the solution."""
+    for i in range(e.n):
+        e.right[i] = e.f[i]
+    for i in range(e.m):
+        e.rows[i] = -e.gamma[i]
+    sparse.solve(e.memory, e.right, e.solution)
+
+
+@njit(cache=True)
+def _saddle(t, y, z, context, out, what):
+    e = _equations(context)
+    n, m, size = e.n, e.m, 2 * e.n + e.states
+    status = call(sparse.named_factors(e.memory).kernel, t, y, z, context, e.F.values)
+    if status != OK:
+        return status
+    projects = what in (PROJECTION, ONTO)
+    error, moved = (
+        (error_in(out, size), correction_in(out, size)) if what == PROJECTION else (out, shift(out, size))
+    )
+    c, missed_q, redundant = z[size] if what == PROJECTION else 0.0, 0.0, False
+    if projects:
+        _leave_out(e.F, e.marks, n, m, e.mg)
+        status = sparse.factor(e.memory)
         if status != OK:
             return status
         for i in range(n):
-            moved[i], error[i] = 0.0, z[i] + c * v[i]
-        for i in range(m):
-            rows[i] = -g[i] if i < mg else 0.0
-            redundant = redundant or marks[i] != 0.0
-        _onto(memory, right, moved, n, m, moved)
-        if redundant:
-            _by_C(F, moved, n, mg, rows)
-            missed_q = _largest_missed(F, marks, n, mg, rows)
-        for i in range(m):
-            rows[i] = 0.0
-        _by_C(F, error, n, mg, rows)
-        _onto(memory, right, error, n, m, error)
-    if mg < m or not lands:
-        _leave_out(F, marks, n, m, m)
-        status = sparse.factor(memory)
+            error[i] = z[i] + c * y[n + i]
+        missed_q, redundant = _position_level(e, moved, error)
+    if e.mg < m or not projects:
+        _leave_out(e.F, e.marks, n, m, m)
+        status = sparse.factor(e.memory)
         if status != OK:
             return status
-    if what != PROJECTION:
-        for i in range(n):
-            right[i] = f[i]
-        for i in range(m):
-            rows[i] = -gamma[i]
-        sparse.solve(memory, right, solution)
+    if what != ONTO:
+        _accelerate(e)
         if what == MULTIPLIERS:
             for i in range(m):
-                out[i] = solution[n + i]
+                out[i] = e.solution[n + i]
             return OK
         for i in range(n):
-            out[i], out[n + i] = v[i], solution[i]
+            out[i] = y[n + i]
+            out[n + i] = e.solution[i]
+        for i in range(e.states):
+            out[2 * n + i] = e.r[i]
         if what == DERIVATIVE:
             return OK
-    error_v, moved_v = shift(error, n), shift(moved, n)
-    for i in range(n):
-        moved_v[i], error_v[i] = 0.0, z[n + i] + (c * out[n + i] if what == LANDING else 0.0)
-    for i in range(m):
-        rows[i] = -w[i]
-    _by_D(pattern, D, moved, n, rows)
-    _onto(memory, right, moved_v, n, m, moved_v)
-    if redundant:
-        _by_C(F, moved_v, n, m, rows)
-        missed_v = _largest_missed(F, marks, n, m, rows)
-    for i in range(m):
-        rows[i] = 0.0
-    _by_D(pattern, D, error, n, rows)
-    _by_C(F, error_v, n, m, rows)
-    _onto(memory, right, error_v, n, m, error_v)
-    if what == LANDING:
-        out[6 * n], out[6 * n + 1] = missed_q, missed_v
+    for i in range(n, size):
+        error[i] = z[i] + (c * out[i] if what == PROJECTION else 0.0)
+    for i in range(2 * n, size):
+        moved[i] = 0.0
+    missed_v = _velocity_level(e, moved, error, redundant)
+    if what == PROJECTION:
+        missed = missed_in(out, size)
+        missed[0] = missed_q
+        missed[1] = missed_v
     return OK
 
 
@@ -198,8 +271,8 @@ def sparse_derivative(t, y, z, context, out):
 
 
 @NativeKernel
-def sparse_landing(t, y, z, context, out):
-    return _saddle(t, y, z, context, out, LANDING)
+def sparse_projection(t, y, z, context, out):
+    return _saddle(t, y, z, context, out, PROJECTION)
 
 
 @NativeKernel
@@ -208,27 +281,26 @@ def sparse_multipliers(t, y, z, context, out):
 
 
 @NativeKernel
-def sparse_projection(t, y, z, context, out):
-    return _saddle(t, y, z, context, out, PROJECTION)
+def sparse_onto(t, y, z, context, out):
+    """The projection of :mod:`holonome.dynamics.projection`, in the metric of M."""
+    return _saddle(t, y, z, context, out, ONTO)
 
 
 @NativeKernel
 def scattered_pieces(t, y, z, context, out):
     """`pieces` from the sparse ones."""
-    n, mg, m = int(context[COORDINATES]), int(context[POSITION_ROWS]), int(context[ROWS])
-    memory = shift(context, int(context[SPARSE]))
-    F = sparse.factors_in(memory)
-    status = call(int(memory[sparse.KERNEL]), t, y, z, context, F.values)
+    e = _equations(context)
+    n, m, F, pattern = e.n, e.m, e.F, e.pattern
+    status = call(sparse.named_factors(e.memory).kernel, t, y, z, context, F.values)
     if status != OK:
         return status
-    pattern = integers(int(memory[_D_PATTERN]))
-    D, rows, D_out = shift(F.values, F.entries), shift(pattern, n + 1), shift(out, n * n + m * n)
+    rows, D_out = shift(pattern, n + 1), shift(out, n * n + m * n)
     for j in range(n):
         for p in range(F.begins[j], F.begins[j + 1]):
             out[F.rows[p] * n + j] = F.values[p]  # C follows M
         for p in range(pattern[j], pattern[j + 1]):
-            D_out[rows[p] * n + j] = D[p]
-    vectors, target = shift(D, pattern[n]), shift(D_out, m * n)
-    for i in range(n + 2 * m + mg):
-        target[i] = vectors[i]
+            D_out[rows[p] * n + j] = e.D[p]
+    target = shift(D_out, m * n)
+    for i in range(n + 2 * m + e.mg + e.states):
+        target[i] = e.f[i]
     return OK

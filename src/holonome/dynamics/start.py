@@ -5,18 +5,19 @@ and contradiction by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
 
 from holonome.algebra.saddle_point import RANK_TOLERANCE
 from holonome.dynamics.kernels import Kernels, dense_derivative, dense_multipliers, kernels
-from holonome.dynamics.sparse_saddle import sparse_projection
+from holonome.dynamics.sparse_saddle import sparse_onto
 from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 from holonome.problem.system import System
+from holonome.problem.vectors import require_finite
 
 SMALL = 1e-3
 """A correction up to this fraction of the largest position (or velocity) is made without being asked for."""
@@ -30,8 +31,8 @@ class Start:
 
     Attributes
     ----------
-    q, v, a, lam
-        Positions, velocities, accelerations and multipliers.
+    q, v, a, lam, s
+        Positions, velocities, accelerations, multipliers and first-order states.
     moved_q, moved_v
         Largest change of a position and of a velocity.
     rank
@@ -56,6 +57,12 @@ class Start:
     moved_v: float
     rank: int
     redundant: tuple[str, ...] = ()
+    s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def state(self) -> np.ndarray:
+        """(q, v, s)."""
+        return np.concatenate([self.q, self.v, self.s])
 
     @property
     def message(self) -> str:
@@ -106,136 +113,72 @@ def consistent(
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599952, -0.800036])
     """
-    start = consistent_state(system, q0, v0, t0, s0=s0, fixed=fixed, metric=metric, repair=repair)
-    n = system.n
-    return replace(start, q=start.q[:n], v=start.v[:n], a=start.a[:n])
+    y = system.full_state(q0, v0, s0)
+    return consistent_state(system, y, t0, at_rest=v0 is None, fixed=fixed, metric=metric, repair=repair)
 
 
 def consistent_state(
     system: System,
-    q0,
-    v0=None,
+    y: np.ndarray,
     t0: float = 0.0,
     *,
-    s0=None,
+    at_rest: bool = False,
     fixed: Sequence[str | int] = (),
     metric: str = "mass",
     repair: bool = False,
 ) -> Start:
-    """The same as :func:`consistent` with the coordinates that carry first-order states behind the others."""
-    at_rest = v0 is None
-    q0, v0 = full_state(system, q0, v0, s0)
-    require_finite(q0=q0, v0=v0)
+    """As :func:`consistent`, near a state (q, v, s); ``at_rest`` if no velocities were given."""
+    n = system.n
+    q0, v0, s = y[:n], y[n : 2 * n], y[2 * n :]
+    require_finite(q0=q0, v0=v0, s0=s)
     free = _free(system, fixed)
     if metric not in ("mass", "euclidean"):
         raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
-    compiled = kernels(system)
-    point = _Point(system, compiled, float(t0))
-    if (
-        compiled.sparse
-        and free.all()
-        and metric == "mass"
-        and (found := _sparse_start(point, q0, v0)) is not None
-    ):
+    point = _Point(system, kernels(system), float(t0), s)
+    found = None
+    if point.compiled.sparse and free.all() and metric == "mass":
+        found = _sparse_start(point, q0, v0)
+    if found is None:
+        q = _nearest_position(point, q0, v0, free, metric)
+        v = _nearest_velocity(point, q, v0, free, metric)
+    else:
         q, v, a, lam = found
-        moved_q, moved_v = float(np.max(np.abs(q - q0))), float(np.max(np.abs(v - v0)))
-        if not repair:
-            _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
-        return Start(float(t0), q, v, a, lam, moved_q, moved_v, system.m, ())
-    q = _nearest_position(point, q0, v0, free, metric)
-    moved_q = float(np.max(np.abs(q - q0)))
-    v = _nearest_velocity(point, q, v0, free, metric)
-    moved_v = float(np.max(np.abs(v - v0)))
+    moved_q, moved_v = float(np.max(np.abs(q - q0), initial=0.0)), float(np.max(np.abs(v - v0), initial=0.0))
     if not repair:
         _refuse_large(point, q0, v0, q, v, moved_q, 0.0 if at_rest else moved_v)
-    pieces = point(q, v)
-    rank, redundant = dependent_rows(pieces["C"])
-    a, lam = _accelerations(point, q, v)
-    return Start(
-        float(t0), q, v, a, lam, moved_q, moved_v, rank, tuple(system.constraint_names[i] for i in redundant)
-    )
+    rank, redundant = system.m, []
+    if found is None:
+        rank, redundant = dependent_rows(point(q, v)["C"])
+        a, lam = _accelerations(point, q, v)
+    names = tuple(system.constraint_names[i] for i in redundant)
+    return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, names, s.copy())
 
 
 def _sparse_start(
     point: _Point, q0: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Of a large system: the nearest q and v, by the projection of its steps, with a and λ; None where that
-    does not converge or rows depend on each other.
+    """Of a large system: the nearest q and v, by the projection of its steps, with a and λ; None where that does not
+    converge or rows depend on each other.
     """
-    n, first, y, before = len(q0), np.concatenate([q0, v0]), np.concatenate([q0, v0]), np.inf
-    out, lam = np.zeros(4 * n + 1), np.zeros(point.system.m + 1)
+    n, first, before = len(q0), np.concatenate([q0, v0, point.s]), np.inf
+    y, size = first.copy(), first.size
+    out, lam = np.zeros(2 * size + 1), np.zeros(point.system.m + 1)
     for _ in range(_ITERATIONS):
-        if run_kernel(
-            sparse_projection.address, point.t, y, first - y, point.context, out
-        ) != OK or not np.all(np.isfinite(out)):
+        status = run_kernel(sparse_onto.address, point.t, y, first - y, point.context, out)
+        if status != OK or not np.all(np.isfinite(out)):
             return None
-        step = out[: 2 * n] + out[2 * n : 4 * n]
-        moved = max(
-            np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300)
-            for level in (slice(n), slice(n, 2 * n))
-        )
+        step = out[:size] + out[size : 2 * size]
+        levels = (slice(n), slice(n, 2 * n))
+        moved = max(np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300) for level in levels)
         if moved <= _ROUNDING or 0.5 * before < moved <= 1e-9:
+            rate, compiled = np.zeros(size + 1), point.compiled
             found = [
-                run_kernel(kernel, point.t, y, step, point.context, result)
-                for kernel, result in ((point.compiled.derivative, out), (point.compiled.multipliers, lam))
+                run_kernel(compiled.derivative, point.t, y, step, point.context, rate),
+                run_kernel(compiled.multipliers, point.t, y, step, point.context, lam),
             ]
-            return (y[:n], y[n:], out[n : 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
+            return (y[:n], y[n : 2 * n], rate[n : 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
         y, before = y + step, moved
     return None
-
-
-def full_state(system: System, q0, v0=None, s0=None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and velocities as the engine sees them: behind each stand those that carry the first-order
-    states.
-    """
-    if not system.states and s0 is None:
-        return vector("q0", q0, system.n), np.zeros(system.n) if v0 is None else vector("v0", v0, system.n)
-    q, v = np.zeros(system.dim), np.zeros(system.dim)
-    if (
-        system.states
-        and s0 is None
-        and isinstance(q0, np.ndarray)
-        and isinstance(v0, np.ndarray)
-        and q0.shape == v0.shape == (system.dim,)
-    ):
-        return q0.astype(float), v0.astype(float)
-    q[: system.n] = vector("q0", q0, system.n)
-    if v0 is not None:
-        v[: system.n] = vector("v0", v0, system.n)
-    if s0 is not None and not system.states:
-        raise ValueError("s0: the system has no first-order states")
-    v[system.n :] = list(system.states.values()) if s0 is None else vector("s0", s0, len(system.states))
-    return q, v
-
-
-def vector(argument: str, values, size: int) -> np.ndarray:
-    """A real vector of the right size, or an error that names the argument."""
-    if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
-        return values.copy()
-    try:
-        array = np.array(values)
-        if array.dtype.kind not in "fiub":
-            raise TypeError
-        array = array.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
-    if array.ndim == 0 and size == 1:
-        array = array.reshape(1)
-    if array.shape != (size,):
-        what = {"s0": "states", "w0": "unknowns", "x0": "components"}.get(argument, "coordinates")
-        raise ValueError(
-            f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)"
-        )
-    return array
-
-
-def require_finite(**vectors: np.ndarray) -> None:
-    """Raise if one of the named vectors has an entry that is infinite or NaN."""
-    for argument, array in vectors.items():
-        if not np.all(np.isfinite(array)):
-            raise ValueError(
-                f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}"
-            )
 
 
 def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
@@ -256,55 +199,57 @@ def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
     return len(basis), dependent
 
 
-def always_dependent_rows(system: System, t: float, q: np.ndarray, v: np.ndarray) -> list[int]:
-    """Rows that depend on those before them not only here, in a singular position, but on the manifold around
-    as well.
-    """
-    point = _Point(system, kernels(system), t)
+def always_dependent_rows(system: System, t: float, y: np.ndarray) -> list[int]:
+    """Rows that depend on those before them not only here, in a singular position, but on the manifold around too."""
+    n = system.n
+    q, v = y[:n], y[n : 2 * n]
+    point = _Point(system, kernels(system), t, y[2 * n :])
     C = point(q, v)["C"]
     rank, dependent = dependent_rows(C)
     directions = np.linalg.svd(C)[2][rank:]
     for seed in range(2 if len(directions) else 0):
-        way = np.random.default_rng(seed).normal(size=len(directions)) @ directions
-        near = _nearest_position(
-            point,
-            q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way),
-            v,
-            np.ones(system.dim, bool),
-            "euclidean",
-        )
+        direction = np.random.default_rng(seed).normal(size=len(directions)) @ directions
+        near = _nearby(point, q, v, direction)
         dependent = [i for i in dependent if i in dependent_rows(point(near, v)["C"])[1]]
     return dependent
+
+
+def _nearby(point: _Point, q: np.ndarray, v: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """A position on the manifold a little away from q in this direction."""
+    distance = 1e-2 * max(1.0, float(np.max(np.abs(q))))
+    moved = q + distance * direction / np.linalg.norm(direction)
+    return _nearest_position(point, moved, v, np.ones(q.size, bool), "euclidean")
 
 
 class _Point:
     """M, f, C, … of a system at a time; raises with the name of the function that fails."""
 
-    def __init__(self, system: System, compiled: Kernels, t: float) -> None:
-        self.system, self.compiled, self.t = system, compiled, t
+    def __init__(self, system: System, compiled: Kernels, t: float, s: np.ndarray) -> None:
+        self.system, self.compiled, self.t, self.s = system, compiled, t, s
         self.context = compiled.context(system)
 
     def __call__(self, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-        pieces = self.compiled.evaluate_pieces(self.context, self.t, q, v)
+        y = np.concatenate([q, v, self.s])
+        pieces = self.compiled.evaluate_pieces(self.context, self.t, y)
         if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
-            raise ModelError(what_failed(self.system, self.t, q, v))
+            raise ModelError(what_failed(self.system, self.t, y))
         return pieces
 
 
-def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
-    """Which function of the user raises or is not finite at a point, in words."""
+def what_failed(system: System, t: float, y: np.ndarray) -> str:
+    """Which function of the user raises or is not finite at a state, in words."""
+    n = system.n
+    q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
     for role, function in system.functions.items():
         try:
-            value = function.evaluate(
-                {"t": t, "q": q[: system.n], "v": v[: system.n], "s": v[system.n :]}, system.parameters
-            )
+            value = function.evaluate({"t": t, "q": q, "v": v, "s": s}, system.parameters)
         except ModelError as error:
             return str(error)
         if not np.all(np.isfinite(value)):
             where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
             entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
             return f"{entry} is {value[where]} (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    where = f"(at t = {t:.6g}, q = {np.array2string(q[: system.n], precision=6, threshold=8)})"
+    where = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
     if system.unknowns and "lam" not in system.further_names:
         return f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last values, do not determine them, or a derivative is not finite {where}"
     if "lam" in system.further_names:
@@ -313,7 +258,7 @@ def what_failed(system: System, t: float, q: np.ndarray, v: np.ndarray) -> str:
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
-    free = np.ones(system.dim, bool)
+    free = np.ones(system.n, bool)
     for item in [fixed] if isinstance(fixed, (str, Integral)) else fixed:
         if not isinstance(item, (str, Integral)):
             raise ValueError(f"fixed: {item!r} is neither the name nor the number of a coordinate")
@@ -528,14 +473,7 @@ def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
     many solutions, and uᵀγ = 0 for uᵀC = 0 decides.
     """
     here, names = point(q, v), point.system.constraint_names
-    way = np.random.default_rng(0).normal(size=q.size)
-    near = _nearest_position(
-        point,
-        q + 1e-2 * max(1.0, float(np.max(np.abs(q)))) * way / np.linalg.norm(way),
-        v,
-        np.ones(q.size, bool),
-        "euclidean",
-    )
+    near = _nearby(point, q, v, np.random.default_rng(0).normal(size=q.size))
     around = point(near, v)["C"]
     usual = np.maximum(np.linalg.norm(around, axis=1), 1e-300)
     C = here["C"] / usual[:, None]
@@ -568,16 +506,15 @@ def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
 
 
 def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    system, y = point.system, np.concatenate([q, v])
-    rate, lam = np.empty(2 * system.dim + 1), np.zeros(system.m + 1)
+    system, y, n = point.system, np.concatenate([q, v, point.s]), q.size
+    rate, lam = np.empty(y.size + 1), np.zeros(system.m + 1)
     pieces = point(q, v)
-    if run_kernel(dense_derivative.address, point.t, y, y, point.context, rate) != OK or not np.all(
-        np.isfinite(rate[:-1])
-    ):
+    status = run_kernel(dense_derivative.address, point.t, y, y, point.context, rate)
+    if status != OK or not np.all(np.isfinite(rate[:-1])):
         _explain_singular(system, pieces, point.t)
     _refuse_negative_mass(system, pieces, point.t)
     run_kernel(dense_multipliers.address, point.t, y, y, point.context, lam)
-    a = rate[system.dim : -1]
+    a = rate[n : 2 * n]
     left = np.abs(pieces["C"] @ a + pieces["gamma"])
     size = np.abs(pieces["C"]) @ np.abs(a) + np.abs(pieces["gamma"])
     bad = left > 1e-6 * np.max(size, initial=0.0) + 1e-300

@@ -8,11 +8,10 @@ the error test surprised by a jump.
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
-
-from holonome.equations.model import Model
-from holonome.problem.system import System
 
 _COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 _KINKS = {ca.OP_FABS, ca.OP_SIGN}
@@ -20,12 +19,12 @@ _GRID, _BISECTIONS, _MOST = 20_001, 60, 10_000
 _NEVER = np.zeros(0)
 
 
-def _conditions(model: Model) -> list[ca.SX]:
+def _conditions(formulas: list[ca.SX], t: ca.SX, state: ca.SX) -> list[ca.SX]:
     """Expressions of t and p alone whose sign decides between formulas."""
-    whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in (model.M, model.f, model.g, model.h)])
-    if not ca.depends_on(whole, model.t):
+    whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in formulas])
+    if not ca.depends_on(whole, t):
         return []
-    state, found, seen = ca.vertcat(model.q, model.v), [], set()
+    found, seen = [], set()
     stack = [element for element in ca.vertsplit(ca.SX(ca.DM.ones(1)) * whole) if not element.is_constant()]
     while stack:
         node = stack.pop()
@@ -41,24 +40,21 @@ def _conditions(model: Model) -> list[ca.SX]:
             if node.op() in _KINKS
             else None
         )
-        if (
-            difference is not None
-            and ca.depends_on(difference, model.t)
-            and not ca.depends_on(difference, state)
-        ):
+        if difference is not None and ca.depends_on(difference, t) and not ca.depends_on(difference, state):
             found.append(difference)
         stack += children
     return found
 
 
-def _conditions_of_time(model: Model) -> ca.Function | None:
-    conditions = _conditions(model)
-    return ca.Function("conditions", [model.t, model.p], [ca.vertcat(*conditions)]) if conditions else None
+def _conditions_of_time(system: Any) -> ca.Function | None:
+    t, p = system.symbols["t"], system.context_symbols
+    conditions = _conditions(system.formulas, t, system.model.y)
+    return ca.Function("conditions", [t, p], [ca.vertcat(*conditions)]) if conditions else None
 
 
-def switching_times(system: System, t0: float, t1: float) -> np.ndarray:
+def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
     """Switching times strictly inside a run, in its direction."""
-    function = system.compiled.once("switching conditions", lambda: _conditions_of_time(system.model))
+    function = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
     if function is None:
         return _NEVER
     p = np.zeros(function.numel_in(1))

@@ -8,11 +8,10 @@ it.
 Elastic elements are part of f: f = f_rest − c_qᵀ (K c + D c′) with the deformations c(t, q) and c′ = c_q v +
 c_t.
 
-Three things more a system may have.  First-order states s with s′ = r(t, q, v, s, …): each is the velocity of
-a coordinate of mass one on which nothing depends, so q, v, M and f below contain them at their ends.
-Unknowns u with 0 = k(t, q, u), on which all functions may depend: they are solved for inside every evaluation
-(:mod:`holonome.machine.inner_newton`), and derivatives are total ones, with u_q = −k_u⁻¹ k_q.  Forces that
-depend on λ.  And invariants I(t, q, v), which keep the value of the start.
+Four things more a system may have.  First-order states s with s′ = r(t, q, v, s, …).  Unknowns u with 0 = k(t, q, u),
+on which all functions may depend: they are solved for inside every evaluation (:mod:`holonome.machine.inner_newton`),
+and derivatives are total ones, with u_q = −k_u⁻¹ k_q.  Forces that depend on λ.  And invariants I(t, q, v, s), which
+keep the value of the start.
 
 On the velocity level both constraints together read 0 = w(t, q, v) = (G v + g_t, h), and differentiated once
 more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.
@@ -68,7 +67,8 @@ class Model:
     given: Mapping[str, ca.SX] = field(default_factory=dict)
     suppliers: tuple[int, ...] = ()
     elastic: Elements | None = None
-    states: int = 0
+    s: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    r: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     u: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     k: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     lam: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
@@ -77,12 +77,17 @@ class Model:
 
     @property
     def y(self) -> ca.SX:
-        """Positions and velocities, the state that kernels are given."""
-        return ca.vertcat(self.q, self.v)
+        """Positions, velocities and first-order states: the state that kernels are given."""
+        return ca.vertcat(self.q, self.v, self.s)
+
+    @property
+    def states(self) -> int:
+        """Number of first-order states."""
+        return self.s.numel()
 
     @property
     def n(self) -> int:
-        """Number of coordinates, those of the states included."""
+        """Number of coordinates."""
         return self.q.numel()
 
     @property
@@ -134,8 +139,8 @@ class Model:
 
     @cached_property
     def I_y(self) -> ca.SX:
-        """∂I/∂(q, v)."""
-        return ca.horzcat(self.by_q(self.I), ca.jacobian(self.I, self.v))
+        """∂I/∂(q, v, s)."""
+        return ca.horzcat(self.by_q(self.I), ca.jacobian(self.I, self.v), ca.jacobian(self.I, self.s))
 
     def by_q(self, x: ca.SX) -> ca.SX:
         """Derivative with respect to q, the unknowns following."""

@@ -28,13 +28,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
+from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
 
 SOFTNESS = 1e-6
 """η: compliance of a spring in series, relative to that of inertia within a step."""
@@ -43,7 +45,7 @@ _TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class Compliant:
+class Compliant(Formulation):
     """Forces of elastic elements as unknowns.  For a system without elements this is GGL with the same error
     test.
 
@@ -77,6 +79,7 @@ class Compliant:
     error_test: str = "q"
     newton_test: str = "q"
     slack: float = 1e-3
+    offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def __post_init__(self) -> None:
         if not 0 <= self.slack < 1:
@@ -88,7 +91,7 @@ class Compliant:
         elastic = model.elastic
         if elastic is None:
             return GGL(self.error_test).residual(model)
-        n, mg, rows = model.n, model.position_rows, elastic.c.numel()
+        n, mg, rows, state = model.n, model.position_rows, elastic.c.numel(), model.y.numel()
         damped = [i for i in range(rows) if not elastic.D[i, :].is_zero()]
         Y, dY, y, dy = unknowns(model, mu=mg, sigma=rows, nu=rows, d=len(damped))
         cj, tolerance = ca.SX.sym("cj"), ca.SX.sym("tolerance", n)
@@ -110,6 +113,7 @@ class Compliant:
             + at(model, model.C, y).T @ y["lam"]
             + c_q.T @ (sigma + _spread(d, damped, rows))
             - at(model, elastic.rest, y),
+            rate_of_states(model, y, dy),
             at(model, model.w, y),
             at(model, model.g, y),
             K @ (rate - ca.jtimes(s(sigma), sigma, dy["sigma"]))
@@ -124,12 +128,12 @@ class Compliant:
             Y,
             dY,
             F,
-            (range(2 * n), range(2 * n, size)),
+            (range(state), range(state, size)),
             tested(self.error_test, model, size),
             tested(self.newton_test, model, size),
             model.rows + mg,
-            np.concatenate([np.full(2 * n, -1.0), np.zeros(size - 2 * n)]),
-            np.concatenate([np.zeros(2 * n), np.ones(size - 2 * n)]),
+            np.concatenate([np.full(state, -1.0), np.zeros(size - state)]),
+            np.concatenate([np.zeros(state), np.ones(size - state)]),
             cj,
             tolerance,
             initial,

@@ -23,33 +23,20 @@ constraints, SIAM J. Numer. Anal. 30 (1993) 1467-1482.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-import casadi as ca
-from numba import njit
-
-from holonome.dynamics.kernels import kernels
-from holonome.dynamics.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
-from holonome.dynamics.sparse_saddle import sparse_projection
+from holonome.dynamics.projection import METRICS
 from holonome.equations.model import Model
+from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual
 from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE
-from holonome.machine.calls import call, shift
-from holonome.machine.context import OK, SINGULAR
 from holonome.problem.system import System
-
-METRICS = ("mass", "euclidean")
-_ITERATIONS, _ROUNDING, _SLOW = 8, 1e-8, 0.02
-"""After a correction smaller than the second number, relative to the state, the next would be at rounding
-level; a rate above the third asks for a new factorization.
-"""
 
 
 @dataclass(frozen=True)
-class CoordinateProjection:
+class CoordinateProjection(Formulation):
     """BDF on a form of index 1 that ends every step on the manifold.
 
     Parameters
@@ -80,6 +67,8 @@ class CoordinateProjection:
     formulation: Index1 | UnderlyingODE = field(default_factory=Index1)
     metric: str = "mass"
     relaxed: bool = False
+    offers: ClassVar[tuple[str, ...]] = ("residual", "rate")
+    projects: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, (Index1, UnderlyingODE)):
@@ -90,150 +79,14 @@ class CoordinateProjection:
         if self.metric not in METRICS:
             raise ValueError(f"metric: {self.metric!r} is not known; choose 'mass' or 'euclidean'")
 
+    def for_run(self, span: float, step: float) -> CoordinateProjection:
+        return replace(self, formulation=self.formulation.for_run(span, 0.0))
+
+    def with_projection(self, wanted: bool) -> Formulation:
+        return self if wanted else self.formulation.with_projection(False)
+
+    def rate(self, system: System) -> int:
+        return self.formulation.rate(system)
+
     def residual(self, model: Model) -> Residual:
         return self.formulation.residual(model)
-
-
-class ProjectionKernels:
-    """Kernels of the projection in one metric, with y = (q, v):
-
-    projection    z = e, out = ((I − H⁺H) e, −H⁺φ)
-
-    and, for the relaxed one,
-
-    factors       out = the factorization, as many numbers as ``size``
-    repeated      z = (factorization, e), out as above
-    """
-
-    def __init__(self, system: System, metric: str, relaxed: bool) -> None:
-        model = system.model
-        if kernels(system).sparse and metric == "mass" and not relaxed:
-            self.projection, self.factors, self.repeated, self.size = sparse_projection.address, 0, 0, 0
-            return
-        W = model.M if metric == "mass" else ca.SX.eye(model.n)
-        factors = ca.ldl(W)
-        manifold, e = Manifold(model, factors), ca.SX.sym("e", 2 * model.n)
-        margin = ca.fmin(smallest_pivot(ca.diag(W), factors) - PIVOT_MARGIN, manifold.margin())
-
-        def kernel(name: str, z: ca.SX, out: ca.SX, margin: ca.SX | None) -> int:
-            return system.kernel(
-                f"projection {metric}: {name}", lambda model: (model.y, z, ca.densify(out), margin)
-            ).address
-
-        self.projection, self.factors, self.repeated, self.size = (
-            kernel("projection", e, ca.vertcat(manifold.tangential(e), manifold.correction()), margin),
-            0,
-            0,
-            0,
-        )
-        if relaxed:
-            old = ca.SX.sym("old", manifold.kept.numel())
-            again = manifold.with_kept(old)
-            self.size, self.factors = old.numel(), kernel("factors", ca.SX(0, 1), manifold.kept, margin)
-            self.repeated = kernel(
-                "repeated", ca.vertcat(old, e), ca.vertcat(again.tangential(e), again.correction()), None
-            )
-
-
-def projection_kernels(system: System, metric: str, relaxed: bool) -> ProjectionKernels:
-    """Made once for a system."""
-    key = ("projection", metric, relaxed)
-    return system.compiled.once(key, lambda: ProjectionKernels(system, metric, relaxed))
-
-
-class Projector(NamedTuple):
-    """What a projection works with: kernels, and memory for (factorization, e), for their result, and for
-    that of the dense twin.
-
-    ``factors`` is zero unless relaxed; ``kept`` tells whether a factorization is there, and the rate at which
-    it converged.
-    """
-
-    n: int
-    projection: int
-    factors: int
-    repeated: int
-    dense: int
-    size: int
-    z: Any
-    out: Any
-    dense_out: Any
-    kept: Any
-
-
-@njit(cache=True)
-def _correction(J, t, y, context, fresh):
-    """((I − H⁺H) e, −H⁺φ) at a point, for the e behind the factorization; with a new factorization or the old
-    one.
-    """
-    n, e = J.n, shift(J.z, J.size)
-    status = OK
-    if J.factors != 0:
-        if fresh:
-            status = call(J.factors, t, y, y, context, J.z)
-            J.kept[0], J.kept[1] = (1.0 if status == OK else 0.0), 0.0
-        if status == OK:
-            return call(J.repeated, t, y, J.z, context, J.out)
-    elif J.projection != 0:
-        status = call(J.projection, t, y, e, context, J.out)
-    if status == SINGULAR or J.projection == 0:
-        e[2 * n] = 0.0
-        status = call(J.dense, t, y, e, context, J.dense_out)
-        for i in range(4 * n):
-            J.out[i] = J.dense_out[2 * n + i]
-    return status
-
-
-@njit(cache=True)
-def project(J, context, t, y, e, moved):
-    """Replace y by its projection; e ← what that leaves of an error vector; ``moved`` ← δ.  Returns a status."""
-    n, wish = J.n, shift(J.z, J.size)
-    for i in range(2 * n):
-        wish[i], moved[i] = e[i], 0.0
-    relaxed = J.factors != 0
-    fresh, previous = not (relaxed and J.kept[0] > 0.0 and J.kept[1] < _SLOW), math.inf
-    for iteration in range(_ITERATIONS):
-        status = _correction(J, t, y, context, fresh)
-        if status != OK:
-            return status
-        largest, scale = 0.0, 1e-300
-        for i in range(2 * n):
-            step = J.out[2 * n + i]
-            if iteration == 0:
-                e[i] = J.out[i]
-            elif not relaxed:
-                step += J.out[i]
-            scale, largest = max(scale, abs(y[i])), max(largest, abs(step))
-            y[i] += step
-            moved[i] += step
-            wish[i] = -moved[i]
-        if not largest < 0.3 * scale:
-            return SINGULAR
-        if relaxed and iteration > 0:
-            J.kept[1] = max(J.kept[1], largest / previous) if iteration == 1 else J.kept[1]
-        rounding = _ROUNDING if fresh else 1e-15 / max(J.kept[1], 1e-3)
-        if largest <= rounding * scale or (iteration > 1 and largest > 0.5 * previous):
-            return OK
-        fresh = not relaxed or J.kept[1] >= _SLOW
-        previous = largest
-    return OK
-
-
-@njit(cache=True)
-def onto_manifold(J, context, t, y):
-    """The nearest point, for the solution between steps."""
-    n, e = J.n, shift(J.z, J.size)
-    for i in range(2 * n):
-        e[i] = 0.0
-    for _ in range(4):
-        status = _correction(J, t, y, context, True)
-        if status != OK:
-            return status
-        largest, scale = 0.0, 1e-300
-        for i in range(2 * n):
-            scale = max(scale, abs(y[i]))
-            largest = max(largest, abs(J.out[2 * n + i]))
-            y[i] += J.out[2 * n + i]
-        if largest <= 1e-9 * scale:
-            return OK
-    return OK

@@ -44,40 +44,60 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from numba import njit
 
 from holonome.equations.model import Model
+from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import CHANGED, FRESH, ImplicitKernels, Residual
+from holonome.formulations.implicit import FormulationState, ImplicitKernels, Residual, formulation_state
 from holonome.machine.calls import NativeKernel, call, shift
 from holonome.machine.context import OK, SINGULAR, SPARE
+from holonome.machine.layout import Layout, Real, Vector, Whole, lay_out
 from holonome.problem.system import System
 
-(
-    N,
-    ROWS,
-    POSITION_ROWS,
-    CURRENT_P,
-    FROZEN_P,
-    WITH_V,
-    TIMES_KAPPA,
-    EQUATIONS,
-    JACOBIAN,
-    CHOSEN,
-    RANK,
-    POSITION_RANK,
-    KAPPA,
-    LARGEST_Q,
-    CHANGES,
-    STATES,
-) = range(2, 18)
-"""The block goes on with: sizes; which iteration; addresses of the GGL residual and of C; the largest entry
-of Q when the split was chosen; what is known of the split.
-"""
-HEADER = 20
+
+class Split(Layout):
+    """The formulation's own memory: which iteration, and what is known of the split."""
+
+    coordinates: Whole
+    states: Whole  # first-order states
+    rows: Whole
+    position_rows: Whole
+    current_p: Whole  # CS: P follows the iterate
+    frozen_p: Whole  # CM as printed: P is kept as long as the matrix
+    with_velocities: Whole  # what the error test sees
+    times_kappa: Whole
+    equations: Whole  # address of the GGL residual
+    jacobian: Whole  # address of C
+    chosen: Real  # largest entry of Q when the split was chosen; 0: there is none
+    rank: Whole
+    position_rank: Whole
+    kappa: Real
+    largest: Real  # entry of Q
+    changes: Whole  # how often the split was chosen anew
+    mask: Vector  # weights of the error test
+    spare: Vector  # e, which marks the rows that are left out
+    T: Vector  # Cᵀ, eliminated; n × m, by rows
+    T_end: Vector  # the same at the end of a step
+    order: Vector  # pivot rows, so the dependent coordinates
+    columns: Vector  # the column of each
+    place: Vector  # of each coordinate among the pivots; n: independent
+    scale: Vector  # largest entry of each column
+    work: Vector
+
+
+_named = Split.named()
+_OWN = FormulationState.words
+
+
+@njit(cache=True)
+def _split_in(block):
+    return _named(shift(block, _OWN))
+
 
 _DEPENDENT = 1e-9
 """A column of Gᵀ that elimination leaves with less than this of its size depends on those before it."""
@@ -90,11 +110,12 @@ than the second.
 LARGEST_SPLIT = 200_000_000
 """n m²: the split is found, and measured in every step, by dense elimination."""
 
-_TESTS = {"x": (0.0, 0.0), "xw": (1.0, 0.0), "bound": (1.0, 1.0)}
+_TESTS = {"x": (0, 0), "xw": (1, 0), "bound": (1, 1)}
+"""Whether an error test sees velocities, and whether it is multiplied by κ."""
 
 
 @dataclass(frozen=True)
-class CoordinateSplit:
+class CoordinateSplit(Formulation):
     """Coordinate splitting.
 
     Parameters
@@ -126,6 +147,7 @@ class CoordinateSplit:
     iteration: str = "CM"
     refresh: str = "step"
     error_test: str = "xw"
+    offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def __post_init__(self) -> None:
         if self.iteration not in ("CS", "CM"):
@@ -165,10 +187,10 @@ class PredictionKernels(ImplicitKernels):
     ) -> None:
         super().__init__(system, name, residual)
         refuse_lam(system.model, name)
-        if system.dim * system.m**2 > LARGEST_SPLIT:
+        if system.n * system.m**2 > LARGEST_SPLIT:
             raise ValueError(
                 f"method: {name.partition('(')[0]} splits coordinates by dense elimination, which is too "
-                f"slow for {system.dim} coordinates and {system.m} constraints"
+                f"slow for {system.n} coordinates and {system.m} constraints"
                 "; use 'ggl' or 'bdf'"
             )
         self.error_test = error_test
@@ -179,28 +201,50 @@ class PredictionKernels(ImplicitKernels):
 
     @property
     def block(self) -> np.ndarray:
-        """Memory of the split: a header, then the arrays of `_places`."""
+        """The formulation's own memory."""
+        return lay_out((FormulationState, {}), (Split, self._split()))
+
+    def _split(self) -> dict[str, Any]:
         model = self.system.model
         n, m, mg = model.n, model.rows, model.position_rows
-        C = (
-            self._address(
-                "jacobian",
-                lambda model: (model.y, ca.SX(0, 1), ca.densify(ca.reshape(model.C, m * n, 1)), None),
-            )
-            if m
-            else 0
-        )
-        block = np.zeros(_places(n, m, mg)[-1])
-        block[[N, ROWS, POSITION_ROWS, EQUATIONS, JACOBIAN]] = n, m, mg, ImplicitKernels.F.__get__(self), C
-        block[CURRENT_P], block[STATES] = 1.0, model.states
-        block[[WITH_V, TIMES_KAPPA]] = _TESTS.get(self.error_test, (0.0, 0.0))
-        return block
+        with_velocities, times_kappa = _TESTS.get(self.error_test, (0, 0))
+
+        def transposed(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
+            return model.y, ca.SX(0, 1), ca.densify(ca.reshape(model.C, m * n, 1)), None
+
+        return {
+            "coordinates": n,
+            "states": model.states,
+            "rows": m,
+            "position_rows": mg,
+            "current_p": 1,
+            "with_velocities": with_velocities,
+            "times_kappa": times_kappa,
+            "equations": ImplicitKernels.F.__get__(self),
+            "jacobian": self._address("jacobian", transposed) if m else 0,
+            "mask": self.size,
+            "spare": m + mg,
+            "T": n * m,
+            "T_end": n * m,
+            "order": m,
+            "columns": m,
+            "place": n,
+            "scale": m,
+            "work": self.size + m + mg,
+        }
 
     @property
-    def error_mask_at(self) -> int:
-        """Where in the block the weights of the error test stand."""
-        model = self.system.model
-        return _places(model.n, model.rows, model.position_rows)[0] if self.error_test else -1
+    def borrowed(self) -> dict[str, int]:
+        """Vectors of BDF that stand in the block, and where: the weights of the error test."""
+        return {"error_mask": _place_of("mask", self.block)} if self.error_test else {}
+
+    def splits(self, block: np.ndarray) -> int:
+        """How often the coordinates were split anew."""
+        return int(Split.of(block, _OWN)["changes"])
+
+
+def _place_of(name: str, block: np.ndarray) -> int:
+    return _OWN + int(Split.of(block, _OWN)[name])
 
 
 class SplitKernels(PredictionKernels):
@@ -218,46 +262,24 @@ class SplitKernels(PredictionKernels):
     def after(self) -> int:
         return multipliers.address
 
-    @property
-    def block(self) -> np.ndarray:
-        block, formulation = super().block, self.formulation
-        block[CURRENT_P] = formulation.iteration == "CS"
-        block[FROZEN_P] = formulation.iteration == "CM" and formulation.refresh == "jacobian"
-        return block
+    def _split(self) -> dict[str, Any]:
+        newton = self.formulation.iteration == "CS"
+        frozen = self.formulation.iteration == "CM" and self.formulation.refresh == "jacobian"
+        return super()._split() | {"current_p": newton, "frozen_p": frozen}
 
     @property
-    def spare_at(self) -> int:
-        """Where in the block e stands, which marks the rows that are left out."""
-        model = self.system.model
-        return _places(model.n, model.rows, model.position_rows)[1]
-
-
-def _places(n, m, mg):
-    """Where the arrays of the block begin: error mask, e, T, pivot rows, pivot columns, position of each
-    coordinate, scale, T at the end of a step, work; and its size.
-    """
-    mask = HEADER
-    spare = mask + 2 * n + m + mg
-    T = spare + m + mg
-    order = T + n * m
-    columns = order + m
-    place = columns + m
-    scale = place + n
-    T_end = scale + m
-    work = T_end + n * m
-    return mask, spare, T, order, columns, place, scale, T_end, work, work + 2 * n + 2 * (m + mg) + 8
-
-
-_numba_places = njit(cache=True)(_places)
+    def borrowed(self) -> dict[str, int]:
+        """The weights of the error test, and e."""
+        return super().borrowed | {"spare": _place_of("spare", self.block)}
 
 
 @njit(cache=True)
-def _eliminate(T, block, k, n, m, order, columns, place):
-    """Step k of (2.2): multipliers below the pivot, in the rows that are no pivots yet, and what they do to
-    the columns behind.
+def _eliminate(b, T, k):
+    """Step k of (2.2): multipliers below the pivot, in the rows that are no pivots yet, and what they do to the
+    columns behind.
     """
-    pivot, column = int(order[k]), int(columns[k])
-    for i in range(n):
+    m, place, pivot, column = b.rows, b.place, int(b.order[k]), int(b.columns[k])
+    for i in range(b.coordinates):
         if place[i] > k:
             factor = T[i * m + column] / T[pivot * m + column]
             T[i * m + column] = factor
@@ -267,57 +289,68 @@ def _eliminate(T, block, k, n, m, order, columns, place):
 
 
 @njit(cache=True)
-def _choose(T, block, n, m, mg, order, columns, place, scale, spare):
-    """Pivot rows, the dependent coordinates Y, by the largest entry; columns without one depend on those
-    before.  Sets e and the ranks; True if e changed.
+def _largest_free(b, T, j):
+    """The row of the largest entry of a column among those that are no pivots; −1 if the column depends on others."""
+    best, size = -1, _DEPENDENT * b.scale[j]
+    for i in range(b.coordinates):
+        if b.place[i] == b.coordinates and abs(T[i * b.rows + j]) > size:
+            best, size = i, abs(T[i * b.rows + j])
+    return best
+
+
+@njit(cache=True)
+def _choose(b, T):
+    """Pivot rows, the dependent coordinates Y, by the largest entry; columns without one depend on those before.
+
+    Sets e and the ranks; True if e changed.
     """
-    rank, position_rank, changed = 0, 0, False
+    n, m, mg, changed = b.coordinates, b.rows, b.position_rows, False
+    b.rank = 0
+    b.position_rank = 0
     for i in range(n):
-        place[i] = n
+        b.place[i] = n
     for j in range(m):
-        scale[j] = 0.0
+        b.scale[j] = 0.0
         for i in range(n):
-            scale[j] = max(scale[j], abs(T[i * m + j]))
+            b.scale[j] = max(b.scale[j], abs(T[i * m + j]))
     for j in range(m):
-        best, size = -1, _DEPENDENT * scale[j]
-        for i in range(n):
-            if place[i] == n and abs(T[i * m + j]) > size:
-                best, size = i, abs(T[i * m + j])
+        best = _largest_free(b, T, j)
         e = SPARE if best < 0 else 0.0
-        changed = changed or spare[j] != e
-        spare[j] = e
+        changed = changed or b.spare[j] != e
+        b.spare[j] = e
         if j < mg:
-            spare[m + j] = e
+            b.spare[m + j] = e
         if best < 0:
             continue
-        order[rank], columns[rank], place[best] = best, j, rank
-        _eliminate(T, block, rank, n, m, order, columns, place)
-        rank += 1
+        b.order[b.rank] = best
+        b.columns[b.rank] = j
+        b.place[best] = b.rank
+        _eliminate(b, T, b.rank)
+        b.rank += 1
         if j < mg:
-            position_rank = rank
-    block[RANK], block[POSITION_RANK] = rank, position_rank
+            b.position_rank = b.rank
     return changed
 
 
 @njit(cache=True)
-def _factor(T, block, n, m, order, columns, place, scale):
+def _factor(b, T):
     """(2.2) with the pivots that are in use; False if one of them has lost its digits."""
-    for k in range(int(block[RANK])):
-        pivot = T[int(order[k]) * m + int(columns[k])]
-        if not abs(pivot) > _DEPENDENT * scale[int(columns[k])]:
+    for k in range(b.rank):
+        column = int(b.columns[k])
+        if not abs(T[int(b.order[k]) * b.rows + column]) > _DEPENDENT * b.scale[column]:
             return False
-        _eliminate(T, block, k, n, m, order, columns, place)
+        _eliminate(b, T, k)
     return True
 
 
 @njit(cache=True)
-def _measure(T, block, n, m, order, columns, place, work):
+def _measure(b, T):
     """Largest entry of Q and its norm κ, from Qᵀ = L_x L⁻¹."""
-    rank, largest = int(block[RANK]), 0.0
+    n, m, rank, largest, order, columns, work = b.coordinates, b.rows, b.rank, 0.0, b.order, b.columns, b.work
     for k in range(rank):
         work[rank + k] = 0.0
     for i in range(n):
-        if place[i] < n:
+        if b.place[i] < n:
             continue
         for k in range(rank - 1, -1, -1):
             z = T[i * m + int(columns[k])]
@@ -326,18 +359,20 @@ def _measure(T, block, n, m, order, columns, place, work):
             work[k] = z
             work[rank + k] += abs(z)
             largest = max(largest, abs(z))
-    block[LARGEST_Q], block[KAPPA] = largest, 0.0
+    b.largest = largest
+    b.kappa = 0.0
     for k in range(rank):
-        block[KAPPA] = max(block[KAPPA], work[rank + k])
+        b.kappa = max(b.kappa, work[rank + k])
 
 
 @njit(cache=True)
-def _project(T, r, rank, n, m, order, columns, place):
+def _project(b, T, r, rank):
     """Replace r by X P r: L⁻¹ Yᵀ r, then Xᵀ r − L_x L⁻¹ Yᵀ r, and zero for the dependent coordinates."""
+    m, order, columns, place = b.rows, b.order, b.columns, b.place
     for k in range(rank):
         y = r[int(order[k])]
         if y != 0.0:
-            for i in range(n):
+            for i in range(b.coordinates):
                 if place[i] > k:
                     r[i] -= T[i * m + int(columns[k])] * y
     for k in range(rank):
@@ -345,8 +380,9 @@ def _project(T, r, rank, n, m, order, columns, place):
 
 
 @njit(cache=True)
-def _multiplier(T, r, rank, m, order, columns, out, rows):
+def _multiplier(b, T, r, rank, out, rows):
     """Solve s = −(G Y)⁻ᵀ Yᵀ r = −U⁻¹ L⁻¹ Yᵀ r; zero for rows that are left out.  Overwrites Yᵀ r."""
+    m, order, columns = b.rows, b.order, b.columns
     for j in range(rows):
         out[j] = 0.0
     for k in range(rank):
@@ -361,120 +397,109 @@ def _multiplier(T, r, rank, m, order, columns, out, rows):
 
 
 @njit(cache=True)
-def _test_independent(block, n, place, mask):
-    """What the error test sees: Xᵀq; with velocities, Xᵀv; with (2.27), κ times that."""
-    weight = max(1.0, block[KAPPA]) if block[TIMES_KAPPA] > 0.0 else 1.0
-    for i in range(n):
-        mask[i] = weight if place[i] >= block[POSITION_RANK] else 0.0
-        mask[n + i] = (
-            weight if place[i] >= block[RANK] and (block[WITH_V] > 0.0 or i >= n - block[STATES]) else 0.0
-        )
+def _multipliers(b, T, r, out):
+    """λ = s₂ and μ = s₁ from the residuals r₁ and r₂."""
+    _multiplier(b, T, shift(r, b.coordinates), b.rank, out, b.rows)
+    _multiplier(b, T, r, b.position_rank, shift(out, b.rows), b.position_rows)
 
 
 @njit(cache=True)
-def _equations(t, y, block, context, out):
-    """(r₁, r₂, w, g): the residual of the GGL form without multipliers."""
-    n, m, mg = int(block[N]), int(block[ROWS]), int(block[POSITION_ROWS])
-    for i in range(2 * n, 2 * n + m + mg):
+def _test_independent(b):
+    """What the error test sees: Xᵀq; with velocities, Xᵀv; with (2.27), κ times that; states always."""
+    n, mask, place = b.coordinates, b.mask, b.place
+    weight = max(1.0, b.kappa) if b.times_kappa else 1.0
+    for i in range(n):
+        mask[i] = weight if place[i] >= b.position_rank else 0.0
+        mask[n + i] = weight if place[i] >= b.rank and b.with_velocities else 0.0
+    for i in range(2 * n, 2 * n + b.states):
+        mask[i] = weight
+
+
+@njit(cache=True)
+def _equations(b, t, y, context, out):
+    """(r₁, r₂, …, w, g): the residual of the GGL form without multipliers."""
+    first = 2 * b.coordinates + b.states
+    for i in range(first, first + b.rows + b.position_rows):
         y[i] = 0.0
-    return call(int(block[EQUATIONS]), t, y, y, context, out)
+    return call(b.equations, t, y, y, context, out)
+
+
+@njit(cache=True)
+def _split_anew(b, t, y, context):
+    """Choose the split at a position; whether another matrix is due."""
+    call(b.jacobian, t, y, y, context, b.T)
+    changed = _choose(b, b.T)
+    _measure(b, b.T)
+    if b.chosen > 0.0:
+        b.changes += 1
+    b.chosen = max(b.largest, 1e-300)
+    return changed
 
 
 @NativeKernel
 def split_at_prediction(t, y, block, context, out):
-    """Check the split at the predicted position, choose it anew if need be; out = (λ, μ) for the matrix: s
-    for CS, zero for CM.
+    """Check the split at the predicted position, choose it anew if need be; out = (λ, μ) for the matrix: s for CS,
+    zero for CM.
     """
-    n, m, mg = int(block[N]), int(block[ROWS]), int(block[POSITION_ROWS])
-    mask, spare, T, order, columns, place, scale, _, work, _ = _numba_places(n, m, mg)
-    T, order, columns, place, work = (
-        shift(block, T),
-        shift(block, order),
-        shift(block, columns),
-        shift(block, place),
-        shift(block, work),
-    )
-    for i in range(m + mg):
+    b, state = _split_in(block), formulation_state(block)
+    for i in range(b.rows + b.position_rows):
         out[i] = 0.0
-    block[CHANGED] = 0.0
-    if block[FROZEN_P] > 0.0 and block[FRESH] == 0.0:
+    state.changed = 0
+    if b.frozen_p and not state.fresh:
         return OK
-    if m > 0:
-        status = call(int(block[JACOBIAN]), t, y, y, context, T)
+    if b.rows > 0:
+        status = call(b.jacobian, t, y, y, context, b.T)
         if status != OK:
             return status
-        chosen = block[CHOSEN] > 0.0 and _factor(T, block, n, m, order, columns, place, shift(block, scale))
+        chosen = b.chosen > 0.0 and _factor(b, b.T)
         if chosen:
-            _measure(T, block, n, m, order, columns, place, work)
-            chosen = block[LARGEST_Q] <= max(_ACCEPTABLE, _GROWTH * block[CHOSEN])
+            _measure(b, b.T)
+            chosen = b.largest <= max(_ACCEPTABLE, _GROWTH * b.chosen)
         if not chosen:
-            status = call(int(block[JACOBIAN]), t, y, y, context, T)
-            if _choose(T, block, n, m, mg, order, columns, place, shift(block, scale), shift(block, spare)):
-                block[CHANGED] = 1.0
-            _measure(T, block, n, m, order, columns, place, work)
-            if block[CHOSEN] > 0.0:
-                block[CHANGES] += 1.0
-            block[CHOSEN] = max(block[LARGEST_Q], 1e-300)
-        if not block[KAPPA] < 1e12:
+            state.changed = _split_anew(b, t, y, context)
+        if not b.kappa < 1e12:
             return SINGULAR
     else:
-        for i in range(n):
-            place[i] = n
-    _test_independent(block, n, place, shift(block, mask))
-    if block[CURRENT_P] > 0.0:
-        status = _equations(t, y, block, context, work)
+        for i in range(b.coordinates):
+            b.place[i] = b.coordinates
+    _test_independent(b)
+    if b.current_p:
+        status = _equations(b, t, y, context, b.work)
         if status != OK:
             return status
-        _multiplier(T, shift(work, n), int(block[RANK]), m, order, columns, out, m)
-        _multiplier(T, work, int(block[POSITION_RANK]), m, order, columns, shift(out, m), mg)
+        _multipliers(b, b.T, b.work, out)
     return OK
 
 
 @NativeKernel
 def projected_residual(t, y, block, context, out):
     """(X P r₁, X P r₂, G v, g), with P at the current iterate (CS) or where it was fixed (CM)."""
-    n, m, mg = int(block[N]), int(block[ROWS]), int(block[POSITION_ROWS])
-    _, _, T, order, columns, place, scale, _, _, _ = _numba_places(n, m, mg)
-    T, order, columns, place = (
-        shift(block, T),
-        shift(block, order),
-        shift(block, columns),
-        shift(block, place),
-    )
-    status = _equations(t, y, block, context, out)
+    b = _split_in(block)
+    status = _equations(b, t, y, context, out)
     if status != OK:
         return status
-    if block[CURRENT_P] > 0.0 and m > 0:
-        status = call(int(block[JACOBIAN]), t, y, y, context, T)
+    if b.current_p and b.rows > 0:
+        status = call(b.jacobian, t, y, y, context, b.T)
         if status != OK:
             return status
-        if not _factor(T, block, n, m, order, columns, place, shift(block, scale)):
+        if not _factor(b, b.T):
             return SINGULAR
-    _project(T, out, int(block[POSITION_RANK]), n, m, order, columns, place)
-    _project(T, shift(out, n), int(block[RANK]), n, m, order, columns, place)
+    _project(b, b.T, out, b.position_rank)
+    _project(b, b.T, shift(out, b.coordinates), b.rank)
     return OK
 
 
 @NativeKernel
 def multipliers(t, y, block, context, out):
     """After the fact: λ = s₂ and μ = s₁ at the end of a step, (3.3) with the G of that point."""
-    n, m, mg = int(block[N]), int(block[ROWS]), int(block[POSITION_ROWS])
-    _, _, _, order, columns, place, scale, T, work, _ = _numba_places(n, m, mg)
-    T, order, columns, place, work = (
-        shift(block, T),
-        shift(block, order),
-        shift(block, columns),
-        shift(block, place),
-        shift(block, work),
-    )
-    status = _equations(t, y, block, context, work)
-    if status != OK or m == 0:
+    b = _split_in(block)
+    status = _equations(b, t, y, context, b.work)
+    if status != OK or b.rows == 0:
         return status
-    status = call(int(block[JACOBIAN]), t, y, y, context, T)
+    status = call(b.jacobian, t, y, y, context, b.T_end)
     if status != OK:
         return status
-    if not _factor(T, block, n, m, order, columns, place, shift(block, scale)):
+    if not _factor(b, b.T_end):
         return SINGULAR
-    _multiplier(T, shift(work, n), int(block[RANK]), m, order, columns, out, m)
-    _multiplier(T, work, int(block[POSITION_RANK]), m, order, columns, shift(out, m), mg)
+    _multipliers(b, b.T_end, b.work, out)
     return OK

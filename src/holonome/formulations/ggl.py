@@ -7,17 +7,19 @@ q′ − v + Gᵀ μ = 0,     M v′ + Cᵀ λ − f = 0,     w(t, q, v) = 0,   
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
-from holonome.formulations.implicit import ImplicitKernels, Residual, at, tested, unknowns
+from holonome.formulations.contract import Formulation
+from holonome.formulations.implicit import ImplicitKernels, Residual, at, rate_of_states, tested, unknowns
 from holonome.problem.system import System
 
 
 @dataclass(frozen=True)
-class GGL:
+class GGL(Formulation):
     """Stabilised index 2.
 
     Parameters
@@ -50,9 +52,10 @@ class GGL:
     error_test: str = "qv"
     newton_test: str = "qv"
     predict_multipliers: bool = False
+    offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def residual(self, model: Model) -> Residual:
-        n, m, mg = model.n, model.rows, model.position_rows
+        m, mg, state = model.rows, model.position_rows, model.y.numel()
         if self.independent and not self.predict_multipliers:
             raise ValueError(
                 f"error_test: {self.error_test!r} needs the split of the coordinates, so "
@@ -62,6 +65,7 @@ class GGL:
         F = ca.vertcat(
             dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"],
             at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            rate_of_states(model, y, dy),
             at(model, model.w, y),
             at(model, model.g, y),
         )
@@ -70,12 +74,12 @@ class GGL:
             Y,
             dY,
             F,
-            (range(2 * n), range(2 * n, Y.numel())),
+            (range(state), range(state, Y.numel())),
             error_tested,
             tested(self.newton_test, model, Y.numel()),
             m + mg,
-            np.concatenate([np.full(2 * n, -1.0), np.zeros(m + mg)]),
-            np.concatenate([np.zeros(2 * n), np.ones(m + mg)]),
+            np.concatenate([np.full(state, -1.0), np.zeros(m + mg)]),
+            np.concatenate([np.zeros(state), np.ones(m + mg)]),
         )
 
     def kernels(self, system: System) -> ImplicitKernels:

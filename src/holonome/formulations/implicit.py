@@ -1,7 +1,7 @@
 """What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′,
 and code for both.
 
-Y begins with (q, v, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as
+Y begins with (q, v, s, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as
 straight-line sparse code too: rows are paired with unknowns so that q and v can be eliminated first, with
 pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
 complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense
@@ -25,7 +25,7 @@ from the diagonal, so that this row says that its multiplier does not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -36,11 +36,18 @@ from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK
+from holonome.machine.layout import Layout, Whole
 from holonome.problem.system import System
 
-FRESH, CHANGED = 0, 1
-"""A formulation's own memory begins with: whether a new matrix is due; whether the formulation asks for one.
-"""
+
+class FormulationState(Layout):
+    """What a formulation's own memory begins with, of formulations that predict multipliers."""
+
+    fresh: Whole  # whether a new matrix is due
+    changed: Whole  # whether the formulation asks for one
+
+
+formulation_state = FormulationState.named()
 
 EMITTED_UP_TO = 60
 """Unknowns.  Of larger systems the elimination is not emitted: that takes a second in Python at this size and
@@ -99,8 +106,8 @@ class Residual:
 
 
 def unknowns(model: Model, **further: int) -> tuple[ca.SX, ca.SX, dict[str, ca.SX], dict[str, ca.SX]]:
-    """Symbols Y = (q, v, λ, further …) and Y′, whole and by name."""
-    sizes = {"q": model.n, "v": model.n, "lam": model.rows, **further}
+    """Symbols Y = (q, v, s, λ, further …) and Y′, whole and by name."""
+    sizes = {"q": model.n, "v": model.n, "s": model.states, "lam": model.rows, **further}
     y = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
     dy = {name: ca.SX.sym("d" + name, size) for name, size in sizes.items()}
     return ca.vertcat(*y.values()), ca.vertcat(*dy.values()), y, dy
@@ -109,17 +116,23 @@ def unknowns(model: Model, **further: int) -> tuple[ca.SX, ca.SX, dict[str, ca.S
 def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
     """An expression of the model in the symbols of a formulation."""
     lam = (model.lam, y["lam"]) if model.lam.numel() else (ca.SX(0, 1), ca.SX(0, 1))
-    return ca.substitute(expression, ca.vertcat(model.q, model.v, lam[0]), ca.vertcat(y["q"], y["v"], lam[1]))
+    old, new = ca.vertcat(model.y, lam[0]), ca.vertcat(y["q"], y["v"], y["s"], lam[1])
+    return ca.substitute(expression, old, new)
+
+
+def rate_of_states(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:
+    """The rows of the first-order states, s′ − r = 0."""
+    return dy["s"] - at(model, model.r, y)
 
 
 def tested(which: str, model: Model, size: int) -> np.ndarray:
     """A mask over the unknowns: positions, positions and velocities, or all; first-order states always."""
-    n = model.n
+    n, state = model.n, model.y.numel()
     count = {"q": n, "qv": 2 * n, "all": size}.get(which)
     if count is None:
         raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
     number = np.arange(size)
-    return ((number < count) | ((number >= 2 * n - model.states) & (number < 2 * n))).astype(float)
+    return ((number < count) | ((number >= 2 * n) & (number < state))).astype(float)
 
 
 class _Elimination:
@@ -226,7 +239,7 @@ class ImplicitKernels:
 
     @made_once
     def _matrix(self) -> ca.SX:
-        r, first = self.residual, 2 * self.system.dim
+        r, first = self.residual, self.system.state_size
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
         return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare) + self._by_unknowns()
 
@@ -304,9 +317,14 @@ class ImplicitKernels:
         """Memory that kernels get as z: cj and the tolerances of q.  Kernels with a ``prediction`` have their
         own, which may hold the weights of the error test and e.
         """
-        return np.zeros(1 + self.system.dim)
+        return np.zeros(1 + self.system.n)
 
-    error_mask_at = spare_at = -1
+    borrowed: Mapping[str, int] = {}
+    """Vectors of BDF that stand in that memory, and where."""
+
+    def splits(self, block: np.ndarray) -> int:
+        """How often the coordinates were split anew."""
+        return 0
 
     @made_once
     def F(self) -> int:
@@ -373,7 +391,7 @@ class ImplicitKernels:
 @NativeKernel
 def factor_sparse(t, y, z, context, out):
     """`factors` by loops; ``out`` is the memory of a factorization."""
-    status = call(int(out[sparse.KERNEL]), t, y, z, context, sparse.factors_in(out).values)
+    status = call(sparse.named_factors(out).kernel, t, y, z, context, sparse.named_factors(out).values)
     return sparse.factor(out) if status == OK else status
 
 

@@ -14,12 +14,15 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.dynamics.kernels import stabilised_derivative
 from holonome.equations.model import Model
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.contract import Formulation
+from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.problem.system import System
 
 
 @dataclass(frozen=True)
-class Index1:
+class Index1(Formulation):
     """Constraints on the acceleration level.
 
     Parameters
@@ -49,16 +52,30 @@ class Index1:
     alpha: float | None = 0.0
     beta: float | None = 0.0
     error_test: str = "qv"
+    offers: ClassVar[tuple[str, ...]] = ("residual", "rate")
     drifts: ClassVar[bool] = True
 
-    def with_time_constant(self, time: float) -> Index1:
-        """The same with α = β = 1/time."""
-        return replace(self, alpha=1 / time, beta=1 / time)
+    def for_run(self, span: float, step: float) -> Index1:
+        """α and β as numbers, with the sign that damps in the direction of the run."""
+        alpha, beta = self.alpha, self.beta
+        if alpha is None or beta is None:
+            alpha = beta = 1 / (5 * step if step else abs(span) / 200)
+        return replace(self, alpha=alpha if span > 0 else -alpha, beta=beta)
+
+    def rate(self, system: System) -> int:
+        return stabilised_derivative(system, self.alpha or 0.0, self.beta or 0.0)
+
+    def with_projection(self, wanted: bool) -> Formulation:
+        from holonome.formulations.coordinate_projection import (
+            CoordinateProjection,  # which builds on this form
+        )
+
+        return CoordinateProjection(self) if wanted else self
 
     def residual(self, model: Model) -> Residual:
         if self.alpha is None or self.beta is None:
             raise ValueError("alpha: None is replaced by solve(), which knows the step; give a number here")
-        n, m, mg = model.n, model.rows, model.position_rows
+        n, m, mg, state = model.n, model.rows, model.position_rows, model.y.numel()
         Y, dY, y, dy = unknowns(model, a=n)
         C = at(model, model.C, y)
         level = (
@@ -69,12 +86,13 @@ class Index1:
         F = ca.vertcat(
             dy["q"] - y["v"],
             dy["v"] - y["a"],
+            rate_of_states(model, y, dy),
             C @ y["a"] + level,
             at(model, model.M, y) @ y["a"] + C.T @ y["lam"] - at(model, model.f, y),
         )
         size = Y.numel()
-        groups = range(2 * n), range(2 * n + m, size), range(2 * n, 2 * n + m)
-        row_powers = np.concatenate([np.full(2 * n, -1.0), np.zeros(m + n)])
+        groups = range(state), range(state + m, size), range(state, state + m)
+        row_powers = np.concatenate([np.full(state, -1.0), np.zeros(m + n)])
         return Residual(
             Y,
             dY,

@@ -12,11 +12,12 @@ import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.contract import Formulation
+from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
 
 
 @dataclass(frozen=True)
-class Index2:
+class Index2(Formulation):
     """Constraints on the velocity level.
 
     Parameters
@@ -35,24 +36,26 @@ class Index2:
     """
 
     error_test: str = "qv"
+    offers: ClassVar[tuple[str, ...]] = ("residual",)
     drifts: ClassVar[bool] = True
 
     def residual(self, model: Model) -> Residual:
-        n, m = model.n, model.rows
+        m, state = model.rows, model.y.numel()
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
             dy["q"] - y["v"],
             at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            rate_of_states(model, y, dy),
             at(model, model.w, y),
         )
         return Residual(
             Y,
             dY,
             F,
-            (range(2 * n), range(2 * n, Y.numel())),
+            (range(state), range(state, Y.numel())),
             tested(self.error_test, model, Y.numel()),
             tested("qv", model, Y.numel()),
             m,
-            np.concatenate([np.full(2 * n, -1.0), np.zeros(m)]),
-            np.concatenate([np.zeros(2 * n), np.ones(m)]),
+            np.concatenate([np.full(state, -1.0), np.zeros(m)]),
+            np.concatenate([np.zeros(state), np.ones(m)]),
         )

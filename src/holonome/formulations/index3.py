@@ -6,16 +6,18 @@ q′ − v = 0,     M v′ + Cᵀ λ − f = 0,     g(t, q) = 0,     h(t, q, v) 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.contract import Formulation
+from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
 
 
 @dataclass(frozen=True)
-class Index3:
+class Index3(Formulation):
     """The unmodified equations of index 3; variable steps are safe at low order only.
 
     Parameters
@@ -34,14 +36,16 @@ class Index3:
     """
 
     error_test: str = "q"
+    offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def residual(self, model: Model) -> Residual:
-        n, m = model.n, model.rows
+        n, m, k, state = model.n, model.rows, model.states, model.y.numel()
         Y, dY, y, dy = unknowns(model)
         C = at(model, model.C, y)
         F = ca.vertcat(
             dy["q"] - y["v"],
             at(model, model.M, y) @ dy["v"] + C.T @ y["lam"] - at(model, model.f, y),
+            rate_of_states(model, y, dy),
             at(model, model.g, y),
             at(model, model.h, y),
         )
@@ -49,6 +53,7 @@ class Index3:
             [
                 np.full(n, -1.0),
                 np.full(n, -2.0),
+                np.full(k, -1.0),
                 np.zeros(model.position_rows),
                 np.full(model.h.numel(), -1.0),
             ]
@@ -57,10 +62,10 @@ class Index3:
             Y,
             dY,
             F,
-            (range(2 * n), range(2 * n, Y.numel())),
+            (range(state), range(state, Y.numel())),
             tested(self.error_test, model, Y.numel()),
             tested(self.error_test, model, Y.numel()),
             m,
             powers,
-            np.concatenate([np.zeros(n), np.ones(n), np.full(m, 2.0)]),
+            np.concatenate([np.zeros(n), np.ones(n), np.zeros(k), np.full(m, 2.0)]),
         )

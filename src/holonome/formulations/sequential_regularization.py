@@ -44,12 +44,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 
 from holonome.errors import ModelError
+from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import ImplicitKernels, Residual
 from holonome.machine.calls import run_kernel
 from holonome.machine.compiled import made_once
@@ -73,7 +74,7 @@ LARGEST_ORTHOGONALISATION = 2_000_000
 
 
 @dataclass(frozen=True)
-class SRM:
+class SRM(Formulation):
     """Sequential regularization: a few iterations, each an ordinary differential equation, advanced together.
 
     Parameters
@@ -123,6 +124,7 @@ class SRM:
     alpha: tuple[float, ...] | None = None
     y0: Any = "consistent"
     post_stabilization: int = 0
+    offers: ClassVar[tuple[str, ...]] = ("sequence",)
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
@@ -192,7 +194,12 @@ class SRM:
             )
         return alpha
 
-    def count(self, rtol: float) -> tuple[int, bool]:
+    @property
+    def key(self) -> tuple:
+        """What its machine code depends on."""
+        return self.variant, self.E, self.alpha
+
+    def count(self) -> tuple[int, bool]:
         """Iterations to provide for, and whether they are added as needed."""
         return (MOST_ITERATIONS, True) if self.iterations is None else (int(self.iterations), False)
 
@@ -364,11 +371,9 @@ class _Iteration:
     def _motion(self, yhat: ca.SX, correction: ca.SX | None = None) -> ca.SX:
         """x′ = f − (B y)  or  (x′, x″) = (v − correction, f − (B y))."""
         e = self.e
-        return (
-            e.f - yhat
-            if e.order == 1
-            else ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat)
-        )
+        if e.order == 1:
+            return e.f - yhat
+        return ca.vertcat(e.v if correction is None else e.v - correction, e.f - yhat, e.r)
 
     def y(self, apply: Callable = _plainly) -> ca.SX:
         """y_s in terms of x_s, ε and y_{s−1}; ``apply(A, u)`` is A u, where A multiplies what the constraints
@@ -402,7 +407,7 @@ class _Iteration:
             return self._motion(e.By(y))  # (2.4), (4.4)
         if self.srm.variant == "underlying":
             a = e.f - self.all.lift(e.C @ e.f + e.gamma)
-            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg :])  # (4.12a)
+            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg :], e.r)  # (4.12a)
         return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)  # (4.14), (5.3)
 
     def rate(self, _):
@@ -462,7 +467,7 @@ class _Iteration:
         e = self.e
         if self.srm.variant == "underlying" and e.order == 2:
             return self._out(
-                ca.vertcat(e.v, e.f - self.all.lift(e.C @ e.f + e.gamma)), self.previous, ca.SX(1, 1)
+                ca.vertcat(e.v, e.f - self.all.lift(e.C @ e.f + e.gamma), e.r), self.previous, ca.SX(1, 1)
             )
         return self._out(
             self._motion(self.previous if self.singular else e.By(self.previous)), self.previous, ca.SX(1, 1)
@@ -477,7 +482,9 @@ class _Iteration:
 
     def stabilization(self, _):
         e = self.e
-        step = self.all.lift(e.w) if e.order == 1 else ca.vertcat(self.position.lift(e.g), self.all.lift(e.w))
+        step = self.all.lift(e.w)
+        if e.order == 2:
+            step = ca.vertcat(self.position.lift(e.g), step, ca.SX(e.s.numel(), 1))
         return e.state, self.z, ca.densify(-step), self.margin
 
     def regularity(self, _):
@@ -510,7 +517,7 @@ class Regularized:
         self.system, self.srm, self.way = system, srm, way
         if system.m == 0:
             raise ValueError("method: SRM regularizes constraints, and this system has none; use 'dop853'")
-        if isinstance(system, System):
+        if system.mechanical:
             model = system.model
             if model.lam.numel() or model.I.numel():
                 raise ValueError(
@@ -533,12 +540,8 @@ class Regularized:
                 "E='identity' only"
             )
         self.iteration = _Iteration(equations, srm, way)
-        self.order, self.size, self.carried, self.m = (
-            equations.order,
-            equations.state.numel(),
-            self.iteration.carried,
-            equations.m,
-        )
+        self.order, self.size, self.m = equations.order, equations.state.numel(), equations.m
+        self.coordinates, self.carried = equations.n, self.iteration.carried
 
     def _trace(self, function: Callable, size: int) -> ca.SX:
         """E as a function of t, q, p of a mechanical system."""
@@ -597,9 +600,7 @@ class RegularizedImplicit(ImplicitKernels):
     @made_once
     def _matrix(self) -> ca.SX:
         by_Y, by_dY = self.iteration.jacobians
-        return (
-            by_Y + self.residual.cj * by_dY + (self._by_unknowns() if isinstance(self.system, System) else 0)
-        )
+        return by_Y + self.residual.cj * by_dY + (self._by_unknowns() if self.system.mechanical else 0)
 
     @made_once
     def F(self) -> int:

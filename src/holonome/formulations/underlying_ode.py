@@ -8,14 +8,18 @@ manifold; BDF takes the residual below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
-from holonome.dynamics.kernels import Emitted
+from holonome.dynamics.emitted import Emitted
+from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
-from holonome.formulations.implicit import Residual, at, tested, unknowns
+from holonome.formulations.contract import Formulation
+from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.problem.system import System
 
 LARGEST_DERIVED = 500
 """Coordinates and constraints beyond which the derivatives of the accelerations, which are not sparse, are
@@ -24,7 +28,7 @@ too many for BDF.
 
 
 @dataclass(frozen=True)
-class UnderlyingODE:
+class UnderlyingODE(Formulation):
     """Integrate q′ = v, v′ = a(t, q, v) and stay on the manifold by projection.
 
     Parameters
@@ -48,6 +52,21 @@ class UnderlyingODE:
     """
 
     projection: bool = True
+    offers: ClassVar[tuple[str, ...]] = ("rate", "residual")
+
+    @property
+    def projects(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.projection
+
+    @property
+    def drifts(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return not self.projection
+
+    def with_projection(self, wanted: bool) -> UnderlyingODE:
+        return replace(self, projection=wanted)
+
+    def rate(self, system: System) -> int:
+        return kernels(system).derivative
 
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
@@ -57,19 +76,22 @@ class UnderlyingODE:
                 f"constraints together; this has {model.n + model.rows}. "
                 "Use 'bdf' or 'ggl'"
             )
-        n, emitted = model.n, Emitted(model)
+        emitted, state = Emitted(model), model.y.numel()
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
-            dy["q"] - y["v"], dy["v"] - at(model, emitted.a, y), y["lam"] - at(model, emitted.lam, y)
+            dy["q"] - y["v"],
+            dy["v"] - at(model, emitted.a, y),
+            rate_of_states(model, y, dy),
+            y["lam"] - at(model, emitted.lam, y),
         )
         return Residual(
             Y,
             dY,
             F,
-            (range(2 * n), range(2 * n, Y.numel())),
+            (range(state), range(state, Y.numel())),
             tested("qv", model, Y.numel()),
             tested("qv", model, Y.numel()),
             0,
-            np.concatenate([np.full(2 * n, -1.0), np.zeros(model.rows)]),
+            np.concatenate([np.full(state, -1.0), np.zeros(model.rows)]),
             np.zeros(Y.numel()),
         )

@@ -1,100 +1,105 @@
-"""The frame of a run that every integrator shares: its memory, its counters, the recording of points and the
-search for events.
+"""The one loop of every integrator: steps, points, events, switches, and what is noted of them.
 
-An integrator is a compiled function ``advance(memory, context, counts, points, steps, rejections, found,
-t_eval)`` that goes on until it is done or stuck, a terminal event stops it, a buffer is full, or
-``counts[BUDGET]`` steps have been tried; Python then empties the buffers and calls it again.  All its state
-lives in ``memory`` and ``counts``, so it resumes where it was, and nothing is allocated on the way.
+A family of integrators brings a few compiled functions that know its mathematics; `advance` calls them, until the
+end is reached, nothing goes any further, a terminal event stops the run, a buffer is full, or as many steps have been
+tried as Python allowed.  All that a run knows lives in its memory, so it resumes where it was, and nothing is
+allocated on the way.
+
+    parts(memory)                  the memory taken apart once: a tuple ``w`` with ``w.run``, the `RunState`,
+                                   ``w.memory``, and whatever the family works with
+    begin(w, context)              prepare the first step; OK, or a code with which to leave
+    propose(w)                     size of the next step, with its sign
+    attempt(w, context, t, h)      try it; ACCEPTED, REPEAT (with changed memory), the cause of a rejection, or
+                                   LEAVE with the code in ``w.run.code``; the error in ``w.run.error``
+    reject(w, t, h, cause)         choose a smaller step; False if there is none
+    accept(w, steps, row, t, h, t_new)   move on to t_new and choose the next step; row ≥ 0 is a row of the history
+                                   that may get further columns
+    watch(w, context, found)       notice a fall of the rank of the constraints in the last step
+    settle(w)                      after the points of a step have been written
+    resume(w, context)             begin anew behind a switch; OK, or a code with which to leave
 """
 
 import math
+from types import FunctionType
+from typing import Any
 
 from numba import njit
 
-from holonome.integrators import rank_watch as rank
-from holonome.machine.calls import call, shift
-from holonome.machine.context import OK
+from holonome.integrators import rank_watch
+from holonome.machine.calls import call, pointer, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED
+from holonome.machine.layout import Layout, Real, Vector, Whole
 
-# counts
-(
-    BUDGET,
-    POINTS,
-    STEPS,
-    REJECTIONS,
-    FOUND,
-    NEXT_EVAL,
-    KEEP_POINTS,
-    KEEP_STEPS,
-    EVENTS,
-    NFEV,
-    ACCEPTED,
-    REJECTED,
-    MAX_STEPS,
-    STATE,
-    WAY,
-    EVALS,
-    SWITCHING_TIMES,
-    NEXT_SWITCH,
-) = range(18)
-COUNTS = 40
-"""Size of ``counts``: steps still allowed in this call; rows used of each buffer; next output time; which
-rows are wanted; numbers of events, evaluations, steps …
-"""
 
-# memory: a header, then tolerances, events and the integrator's own part
-(
-    SIZE,
-    STRIDE,
-    T,
-    T_END,
-    T_OLD,
-    H,
-    H_TRY,
-    H_MAX,
-    RTOL,
-    FIRST_STEP,
-    INTERPOLANT,
-    EVENT_KERNEL,
-    ATOL,
-    EVENT_OLD,
-    EVENT_NEW,
-    EVENT_DIRECTION,
-    EVENT_TERMINAL,
-    Y,
-    Y_OLD,
-    Y_EVENT,
-    OWN,
-    T_START,
-    CORRECTION,
-    LANDINGS,
-    T_FAILED,
-    ITERATIONS,
-    ON_MANIFOLD,
-    SWITCHES,
-    WATCH,
-) = range(29)
-HEADER = 112
-"""Numbers: size and padded stride of the state, times, step sizes, tolerances.  Addresses: interpolant, event
-kernel.  Offsets: the arrays that follow.
-"""
+class RunState(Layout):
+    """What is asked of a run, and where it stands."""
 
-# what `advance` returns
-(
-    DONE,
-    TERMINATED,
-    FULL,
-    STEP_TOO_SMALL,
-    USER_FUNCTION_FAILED,
-    TOO_MANY_STEPS,
-    CANNOT_START,
-    OFF_MANIFOLD,
-    STOPPED,
-) = range(9)
+    t: Real  # time reached
+    t_old: Real  # where the last step began
+    t_start: Real
+    t_end: Real
+    direction: Whole  # 1, or −1 backward in time
+    h: Real  # size of the next step, as the family counts it
+    h_max: Real
+    first_step: Real  # asked for by the user; 0: to be chosen
+    constant: Real  # constant step size; 0: by the tolerances
+    rtol: Real
+    size: Whole  # numbers of a stored state
+    max_steps: Whole
+    budget: Whole  # steps that this call may still try
+    phase: Whole  # what comes next: START, STEPPING, RECORDING, ENDING, CROSSING
+    code: Whole  # why the family leaves the loop
+    error: Real  # of the last step, in units of the tolerance
+    correction: Real  # relative size of its last correction
+    iterations: Whole  # how many corrections, or iterations of Newton's method
+    order: Whole  # of the last step
+    nfev: Whole  # evaluations
+    accepted: Whole
+    rejected: Whole
+    projections: Whole
+    t_failed: Real  # where an evaluation failed last
+    points: Whole  # rows used of each buffer
+    steps: Whole
+    rejections: Whole
+    found: Whole
+    keep_points: Whole  # whether every step is a point of the result
+    keep_steps: Whole  # whether the history is kept
+    evals: Whole  # number of times asked for
+    next_eval: Whole
+    on_manifold: Whole  # whether the ends of steps need no projection before they are stored
+    far_side: Whole  # whether the far side of a switch is a point of its own
+    switches: Whole  # number of switching times
+    next_switch: Whole
+    events: Whole  # number of events
+    event_kernel: Whole  # address
+    interpolant: Whole  # address of the kernel for the state inside the last step
+    watch: Whole  # where the memory of the rank watch begins; 0: there is none
+    atol: Vector
+    y: Vector
+    y_old: Vector
+    y_event: Vector
+    event_work: Vector
+    event_old: Vector
+    event_new: Vector
+    event_direction: Vector
+    event_terminal: Vector
+    switching_times: Vector  # just before and just behind each
 
-# causes of a rejected step
+
+run_state = RunState.named()
+OWN = RunState.words
+"""Where the record of the family begins."""
+
+DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED = range(5)
+TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED = range(5, 9)
+"""What `advance` returns."""
+
 ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION, NEWTON = range(
     1, 8
 )
+ACCEPTED, REPEAT, LEAVE = 0, -1, -2
+"""Outcomes of an attempt; positive ones are causes of a rejection."""
+
 CAUSES = {
     ERROR_TEST: "error test",
     PROJECTION_FAILED: "projection",
@@ -106,21 +111,13 @@ CAUSES = {
 }
 
 START, STEPPING, RECORDING, ENDING, CROSSING = range(5)
-"""States between two calls."""
+"""Phases between two calls."""
 
 STEP_COLUMNS, REJECTION_COLUMNS = 6, 4
-"""A row of the history: t, h, error, last correction, iterations, order; and of the rejected steps: t, h,
-error, cause.
-"""
+"""A row of the history: t, h, error, correction, iterations, order; and of the rejected steps: t, h, error, cause."""
 
 _ROOT_TOLERANCE = 1e-13
 _ROOT_ITERATIONS = 100
-
-
-@njit(cache=True, inline="always")
-def part(memory, offset):
-    """The array of the memory whose offset stands at this place of the header."""
-    return shift(memory, int(memory[offset]))
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
@@ -134,44 +131,48 @@ def weighted_square(e, y, z, atol, rtol, size):
 
 
 @njit(cache=True)
-def store(points, row, t, y, size):
-    """One row (t, y) of a buffer."""
+def code_of(status):
+    """The code with which a run ends where a kernel returned this status at a point that cannot be avoided."""
+    return USER_FUNCTION_FAILED if status == RAISED else STOPPED if status == INTERRUPTED else CANNOT_START
+
+
+@njit(cache=True)
+def _store(points, row, t, y, size):
     points[row, 0] = t
     for i in range(size):
         points[row, 1 + i] = y[i]
 
 
 @njit(cache=True)
-def state_at(memory, context, t, out):
+def _state_at(run, memory, context, t, out):
     """The solution inside the last step, on the manifold."""
-    return call(int(memory[INTERPOLANT]), t, out, memory, context, out)
+    return call(run.interpolant, t, out, memory, context, out)
 
 
 @njit(cache=True)
-def _event_at(memory, context, index, t):
-    """Value of one event inside the last step; the state is left in Y_EVENT."""
-    y = part(memory, Y_EVENT)
-    if state_at(memory, context, t, y) != OK:
+def _event_at(run, memory, context, index, t):
+    """Value of one event inside the last step; the state is left in ``y_event``."""
+    if _state_at(run, memory, context, t, run.y_event) != OK:
         return math.nan
-    work = shift(y, 2 * int(memory[STRIDE]))
-    if call(int(memory[EVENT_KERNEL]), t, y, y, context, work) != OK:
+    if call(run.event_kernel, t, run.y_event, run.y_event, context, run.event_work) != OK:
         return math.nan
-    return work[index]
+    return run.event_work[index]
 
 
 @njit(cache=True)
-def _root(memory, context, index, a, fa, b, fb):
-    """Chandrupatla's method: bisection, or inverse quadratic interpolation where that is safe.  Returns the
-    end of the final bracket behind the crossing.
+def _root(run, memory, context, index, a, fa, b, fb):
+    """Chandrupatla's method: bisection, or inverse quadratic interpolation where that is safe.
+
+    Returns the end of the final bracket behind the crossing.
     """
     c, fc, x = a, fa, 0.5
     for _ in range(_ROOT_ITERATIONS):
         new = a + x * (b - a)
-        f = _event_at(memory, context, index, new)
+        f = _event_at(run, memory, context, index, new)
         if not math.isfinite(f):  # a singular position, perhaps: beside it
             for nearby in (0.4, 0.6, 0.2, 0.8):
                 new = a + nearby * (b - a)
-                f = _event_at(memory, context, index, new)
+                f = _event_at(run, memory, context, index, new)
                 if math.isfinite(f):
                     break
         if not math.isfinite(f):
@@ -197,185 +198,260 @@ def _root(memory, context, index, a, fa, b, fb):
 
 
 @njit(cache=True)
-def find_events(memory, context, counts, found):
-    """Look for sign changes over the last step; shortens the step at the first terminal one.  Returns
-    (status, terminated).
-    """
-    count = counts[EVENTS]
-    old, new, direction, terminal = (
-        part(memory, EVENT_OLD),
-        part(memory, EVENT_NEW),
-        part(memory, EVENT_DIRECTION),
-        part(memory, EVENT_TERMINAL),
-    )
-    t_old, t, size = memory[T_OLD], memory[T], int(memory[SIZE])
-    y = part(memory, Y)
-    if call(int(memory[EVENT_KERNEL]), t, y, y, context, new) != OK:
-        return False, False
-    first, stop = counts[FOUND], math.inf
-    way = counts[WAY]
-    for i in range(count):
-        rising, falling = old[i] < 0.0 and new[i] >= 0.0, old[i] > 0.0 and new[i] <= 0.0
-        if (rising and direction[i] >= 0.0) or (falling and direction[i] <= 0.0):
-            root = t if new[i] == 0.0 else _root(memory, context, i, t_old, old[i], t, new[i])
-            if state_at(memory, context, root, part(memory, Y_EVENT)) != OK:
-                return False, False
-            row = counts[FOUND]
-            found[row, 0] = i
-            found[row, 1] = root
-            event_state = part(memory, Y_EVENT)
-            for j in range(size):
-                found[row, 2 + j] = event_state[j]
-            counts[FOUND] += 1
-            if terminal[i] > 0.0:
-                terminal[i] -= 1.0
-                if terminal[i] == 0.0:
-                    stop = min(stop, way * root)
-    for i in range(first + 1, counts[FOUND]):  # by time; few of them
+def _add_event(run, memory, context, found, index, time):
+    """A row of ``found`` for an event; False if the state there cannot be had."""
+    if _state_at(run, memory, context, time, run.y_event) != OK:
+        return False
+    row = run.found
+    found[row, 0] = index
+    found[row, 1] = time
+    for j in range(run.size):
+        found[row, 2 + j] = run.y_event[j]
+    run.found += 1
+    return True
+
+
+@njit(cache=True)
+def _sort_by_time(found, first, end, direction):
+    """Insertion sort; there are few of them."""
+    for i in range(first + 1, end):
         for j in range(i, first, -1):
-            if way * found[j, 1] < way * found[j - 1, 1]:
-                for k in range(size + 2):
+            if direction * found[j, 1] < direction * found[j - 1, 1]:
+                for k in range(found.shape[1]):
                     found[j, k], found[j - 1, k] = found[j - 1, k], found[j, k]
-    for i in range(count):
-        old[i] = new[i]
-    if stop == math.inf:
-        return True, False
+
+
+@njit(cache=True)
+def _shorten(run, found, first, stop):
+    """Let the last step end at a terminal event."""
     keep = first
-    for row in range(first, counts[FOUND]):
-        if way * found[row, 1] <= stop:
+    for row in range(first, run.found):
+        if run.direction * found[row, 1] <= stop:
             keep = row + 1
-            for j in range(size):
-                y[j] = found[row, 2 + j]
-    counts[FOUND] = keep
-    memory[T] = way * stop
-    return True, True
+            for j in range(run.size):
+                run.y[j] = found[row, 2 + j]
+    run.found = keep
+    run.t = run.direction * stop
+    run.phase = ENDING
 
 
 @njit(cache=True)
-def another_step(counts, steps, rejections, found):
-    """Whether there is room and leave for one more step: DONE if so, else why not."""
-    room = (
-        counts[STEPS] < steps.shape[0]
-        and counts[REJECTIONS] < rejections.shape[0]
-        and counts[FOUND] + counts[EVENTS] + 2 <= found.shape[0]
-    )
-    if counts[BUDGET] <= 0 or not room:
-        return FULL
-    if counts[ACCEPTED] + counts[REJECTED] >= counts[MAX_STEPS]:
-        return TOO_MANY_STEPS
-    counts[BUDGET] -= 1
-    return DONE
-
-
-@njit(cache=True)
-def watch_start(memory, context, x):
-    """Begin to watch the rank of the constraints."""
-    if memory[WATCH] > 0.0:
-        rank.watch_start(part(memory, WATCH), context, memory[T], x)
-
-
-@njit(cache=True)
-def watch(memory, context, counts, found, x1, dx1, x2, dx2):
-    """Notice a fall of the rank in the last step, from x1 to x2; for integrators that do not know the pivots."""
-    if memory[WATCH] > 0.0:
-        counts[FOUND] = rank.watch_point(
-            part(memory, WATCH), context, memory[T_OLD], x1, dx1, memory[T], x2, dx2, found, counts[FOUND]
-        )
-
-
-@njit(cache=True)
-def target(memory, counts):
-    """The time that the next step must not cross: just before the next switch, or the end."""
-    if counts[NEXT_SWITCH] < counts[SWITCHING_TIMES]:
-        return part(memory, SWITCHES)[2 * counts[NEXT_SWITCH]]
-    return memory[T_END]
-
-
-@njit(cache=True)
-def record(memory, context, counts, points, t_eval):
-    """Write the points that the last step owes; FULL if the buffer is full before all are written."""
-    size, way, t = int(memory[SIZE]), counts[WAY], memory[T]
-    y = part(memory, Y)
-    while counts[NEXT_EVAL] < counts[EVALS] and way * t_eval[counts[NEXT_EVAL]] <= way * t:
-        if counts[POINTS] == points.shape[0]:
-            return FULL
-        time = t_eval[counts[NEXT_EVAL]]
-        if time == t and memory[ON_MANIFOLD] > 0.0:
-            store(points, counts[POINTS], t, y, size)
-        else:
-            state = part(memory, Y_EVENT)
-            if state_at(memory, context, time, state) != OK:
-                memory[T_FAILED] = time
+def _find_events(run, memory, context, found):
+    """Look for sign changes over the last step, and shorten it at the first terminal one."""
+    old, new = run.event_old, run.event_new
+    if call(run.event_kernel, run.t, run.y, run.y, context, new) != OK:
+        return USER_FUNCTION_FAILED
+    first, stop = run.found, math.inf
+    for i in range(run.events):
+        rising = old[i] < 0.0 and new[i] >= 0.0 and run.event_direction[i] >= 0.0
+        falling = old[i] > 0.0 and new[i] <= 0.0 and run.event_direction[i] <= 0.0
+        if rising or falling:
+            root = run.t
+            if new[i] != 0.0:
+                root = _root(run, memory, context, i, run.t_old, old[i], run.t, new[i])
+            if not _add_event(run, memory, context, found, i, root):
                 return USER_FUNCTION_FAILED
-            store(points, counts[POINTS], time, state, size)
-        counts[POINTS] += 1
-        counts[NEXT_EVAL] += 1
-    if counts[KEEP_POINTS]:
-        if counts[POINTS] == points.shape[0]:
-            return FULL
-        store(points, counts[POINTS], t, y, size)
-        counts[POINTS] += 1
+            if run.event_terminal[i] > 0.0:
+                run.event_terminal[i] -= 1.0
+                if run.event_terminal[i] == 0.0:
+                    stop = min(stop, run.direction * root)
+    _sort_by_time(found, first, run.found, run.direction)
+    for i in range(run.events):
+        old[i] = new[i]
+    if stop != math.inf:
+        _shorten(run, found, first, stop)
     return DONE
 
 
 @njit(cache=True)
-def at_switch(memory, counts):
-    """Whether the run stands just before the next switch."""
-    return counts[NEXT_SWITCH] < counts[SWITCHING_TIMES] and memory[T] == target(memory, counts)
-
-
-@njit(cache=True)
-def pass_switch(memory, counts):
-    """Move on to the far side of a switch."""
-    memory[T] = part(memory, SWITCHES)[2 * counts[NEXT_SWITCH] + 1]
-    counts[NEXT_SWITCH] += 1
-
-
-@njit(cache=True)
-def cross_switch(memory, counts, points):
-    """Step over a switch; the far side is a point of its own.  FULL if there is no room for it."""
-    if counts[KEEP_POINTS] and counts[POINTS] == points.shape[0]:
+def _may_step(run, steps, rejections, found):
+    """DONE if buffers and budget allow another step, else why not."""
+    room = run.steps < steps.shape[0] and run.rejections < rejections.shape[0]
+    if run.budget <= 0 or not room or run.found + run.events + 2 > found.shape[0]:
         return FULL
-    pass_switch(memory, counts)
-    if counts[KEEP_POINTS]:
-        store(points, counts[POINTS], memory[T], part(memory, Y), int(memory[SIZE]))
-        counts[POINTS] += 1
+    if run.accepted + run.rejected >= run.max_steps:
+        return TOO_MANY_STEPS
+    run.budget -= 1
     return DONE
 
 
 @njit(cache=True)
-def tell(memory, context, counts, points, t_eval):
-    """After a step: write its points.  Returns (whether the loop is to be left, with which code)."""
-    code = record(memory, context, counts, points, t_eval)
-    if code != DONE:
-        return True, code
-    if counts[STATE] == ENDING:
-        return True, TERMINATED
-    return memory[T] == memory[T_END], DONE
+def target(run):
+    """The time that the next step must not cross: just before the next switch, or the end."""
+    if run.next_switch < run.switches:
+        return run.switching_times[2 * run.next_switch]
+    return run.t_end
 
 
 @njit(cache=True)
-def arrive(memory, counts, t, h, constant):
-    """The time at the end of a step: exactly the target or, at a constant step, a multiple of it, where that
-    is meant.
-    """
-    aim = target(memory, counts)
+def _record(run, memory, context, points, t_eval):
+    """Write the points that the last step owes; FULL if the buffer is full before all are written."""
+    direction, t = run.direction, run.t
+    while run.next_eval < run.evals and direction * t_eval[run.next_eval] <= direction * t:
+        if run.points == points.shape[0]:
+            return FULL
+        time = t_eval[run.next_eval]
+        if time == t and run.on_manifold:
+            _store(points, run.points, t, run.y, run.size)
+        else:
+            if _state_at(run, memory, context, time, run.y_event) != OK:
+                run.t_failed = time
+                return USER_FUNCTION_FAILED
+            _store(points, run.points, time, run.y_event, run.size)
+        run.points += 1
+        run.next_eval += 1
+    if run.keep_points:
+        if run.points == points.shape[0]:
+            return FULL
+        _store(points, run.points, t, run.y, run.size)
+        run.points += 1
+    return DONE
+
+
+@njit(cache=True)
+def _cross(run, points):
+    """Step over a switch; FULL if there is no room for its far side."""
+    stored = run.keep_points and run.far_side
+    if stored and run.points == points.shape[0]:
+        return FULL
+    run.t = run.switching_times[2 * run.next_switch + 1]
+    run.next_switch += 1
+    if stored:
+        _store(points, run.points, run.t, run.y, run.size)
+        run.points += 1
+    return DONE
+
+
+@njit(cache=True)
+def _arrival(run, t, h):
+    """The time at the end of a step: exactly the target or, at a constant step, a multiple of it."""
+    aim = target(run)
     if abs(h) == abs(aim - t):
-        memory[T] = aim
-    elif constant > 0.0 and counts[SWITCHING_TIMES] == 0:
-        memory[T] = memory[T_START] + counts[WAY] * constant * counts[ACCEPTED]
-    else:
-        memory[T] = t + h
+        return aim
+    if run.constant > 0.0 and run.switches == 0:
+        return run.t_start + run.direction * run.constant * run.accepted
+    return t + h
 
 
 @njit(cache=True)
-def look_for_events(memory, context, counts, found):
-    """After an accepted step: events in it; DONE, or USER_FUNCTION_FAILED."""
-    counts[STATE] = RECORDING
-    if counts[EVENTS] > 0:
-        fine, terminated = find_events(memory, context, counts, found)
-        if not fine:
+def _note_rejection(run, rejections, t, h, cause):
+    row = run.rejections
+    rejections[row, 0] = t
+    rejections[row, 1] = h
+    rejections[row, 2] = run.error
+    rejections[row, 3] = cause
+    run.rejections += 1
+    run.rejected += 1
+
+
+@njit(cache=True)
+def _note_step(run, steps, row, t, h):
+    """The columns of the history that every family has."""
+    steps[row, 0] = t
+    steps[row, 1] = h
+    steps[row, 2] = run.error
+    steps[row, 3] = run.correction
+    steps[row, 4] = run.iterations
+    steps[row, 5] = run.order
+    run.steps += 1
+
+
+@njit(cache=True)
+def rank_watch_in(run, memory):
+    """The memory of the rank watch, by name."""
+    return rank_watch.named(shift(memory, run.watch))
+
+
+@njit(cache=True, error_model="numpy")
+def propose_explicit(run):
+    """Size of the step to try, with its sign: it meets the target exactly, and leaves no tiny step before it."""
+    left, h = abs(target(run) - run.t), run.h
+    if run.constant > 0.0:
+        return run.direction * (left if left < run.constant * (1 + 1e-9) else run.constant)
+    if h >= left * (1 - 1e-10):
+        return run.direction * left
+    return run.direction * (0.5 * left if h > 0.5 * left else h)
+
+
+def parts(memory):
+    """A family brings this function and those below (`advance_with`)."""
+
+
+begin = propose = attempt = reject = accept = watch = settle = resume = parts
+
+
+def _advance(memory_array, context_array, points, steps, rejections, found, t_eval):
+    """Go on until something has to be told."""
+    memory, context = pointer(memory_array), pointer(context_array)
+    w = parts(memory)
+    run = w.run
+    if run.phase == START:
+        code = begin(w, context)
+        if code != OK:
+            return code
+        if run.events > 0 and call(run.event_kernel, run.t, run.y, run.y, context, run.event_old) != OK:
             return USER_FUNCTION_FAILED
-        if terminated:
-            counts[STATE] = ENDING
-    return DONE
+        if run.watch > 0:
+            rank_watch.start(rank_watch_in(run, memory), context, run.t, run.y)
+        run.phase = STEPPING
+    while True:
+        if run.phase == CROSSING:
+            if _cross(run, points) == FULL:
+                return FULL
+            code = resume(w, context)
+            if code != OK:
+                return code
+            run.phase = STEPPING
+        elif run.phase != STEPPING:
+            code = _record(run, memory, context, points, t_eval)
+            if code != DONE:
+                return code
+            if run.phase == ENDING:
+                return TERMINATED
+            if run.t == run.t_end:
+                return DONE
+            if run.next_switch < run.switches and run.t == target(run):
+                run.phase = CROSSING
+                continue
+            settle(w)
+            run.phase = STEPPING
+        code = _may_step(run, steps, rejections, found)
+        if code != DONE:
+            return code
+        t, h = run.t, propose(w)
+        if t + h == t:
+            return STEP_TOO_SMALL
+        outcome = attempt(w, context, t, h)
+        if outcome == LEAVE:
+            return run.code
+        if outcome == REPEAT:
+            w = parts(memory)
+            continue
+        if outcome != ACCEPTED:
+            _note_rejection(run, rejections, t, h, outcome)
+            if not reject(w, t, h, outcome):
+                return STEP_TOO_SMALL
+            continue
+        run.accepted += 1
+        row = run.steps if run.keep_steps else -1
+        t_new = _arrival(run, t, h)
+        accept(w, steps, row, t, h, t_new)
+        if row >= 0:
+            _note_step(run, steps, row, t, h)
+        run.t_old = t
+        run.t = t_new
+        if run.watch > 0:
+            watch(w, context, found)
+        run.phase = RECORDING
+        if run.events > 0:
+            code = _find_events(run, memory, context, found)
+            if code != DONE:
+                return code
+
+
+def advance_with(module: str, **family: Any) -> Any:
+    """The loop, compiled with the functions of a family, which are named above."""
+    loop = FunctionType(_advance.__code__, {**globals(), **family}, "advance")
+    loop.__module__ = module
+    loop.__qualname__ = f"advance_with_{module.rpartition('.')[2]}"  # Numba's cache goes by this name
+    return njit(cache=True, nogil=True, error_model="numpy")(loop)

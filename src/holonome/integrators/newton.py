@@ -15,7 +15,7 @@ from numba import njit
 from holonome.machine.calls import call, shift
 from holonome.machine.context import OK, SINGULAR
 
-FACTORED, DENSE = 1.0, 2.0
+FACTORED, DENSE = 1, 2
 """Which factorization is in place: the one of the formulation or the dense one."""
 
 
@@ -69,46 +69,46 @@ def dense_solve(A, pivots, x, n):
 
 
 @njit(cache=True, error_model="numpy")
-def evaluate_matrix(P, context, t, cj):
+def evaluate_matrix(w, context, t, cj):
     """Factor the Newton matrix at (Y, Y′); returns (status, kind)."""
-    P.scratch[0] = cj
-    for i in range(P.multipliers):
-        P.scratch[1 + i] = P.spare[i]
-    for i in range(P.tolerances):
-        P.scratch[1 + P.multipliers + i] = P.block[1 + i]
-    if P.factors_kernel != 0:
-        status = call(P.factors_kernel, t, P.y, P.scratch, context, P.factors)
+    w.scratch[0] = cj
+    for i in range(w.multipliers):
+        w.scratch[1 + i] = w.spare[i]
+    for i in range(w.tolerances):
+        w.scratch[1 + w.multipliers + i] = w.block[1 + i]
+    if w.factors_kernel != 0:
+        status = call(w.factors_kernel, t, w.y, w.scratch, context, w.factors)
         total = 0.0
-        for i in range(P.factor_count):
-            total += P.factors[i]
+        for i in range(w.factor_count):
+            total += w.factors[i]
         if status == OK and total - total == 0.0:
             return OK, FACTORED
-        if status > 1 or P.matrix_kernel == 0:
+        if status > 1 or w.matrix_kernel == 0:
             return max(status, SINGULAR), FACTORED
-    for i in range(P.size * P.size):
-        P.dense[i] = 0.0
-    status = call(P.matrix_kernel, t, P.y, P.scratch, context, P.dense)
+    for i in range(w.size * w.size):
+        w.dense[i] = 0.0
+    status = call(w.matrix_kernel, t, w.y, w.scratch, context, w.dense)
     if status != OK:
         return status, DENSE
     total = 0.0
-    for i in range(P.size * P.size):
-        total += P.dense[i]
-    if total - total != 0.0 or not dense_factor(P.dense, P.pivots, P.row_scale, P.size):
+    for i in range(w.size * w.size):
+        total += w.dense[i]
+    if total - total != 0.0 or not dense_factor(w.dense, w.pivots, w.row_scale, w.size):
         return 1, DENSE
     return OK, DENSE
 
 
 @njit(cache=True, error_model="numpy")
-def solve(P, context, kind, cj):
+def solve(w, context, kind, cj):
     """Δ = matrix⁻¹ F, for the right-hand side in ``delta``; left in ``scratch``."""
     if kind == FACTORED:
-        call(P.solution_kernel, 0.0, P.delta, P.factors, context, P.scratch)
+        call(w.solution_kernel, 0.0, w.delta, w.factors, context, w.scratch)
         return
-    for i in range(P.size):
-        P.delta[i] *= cj ** P.row_powers[i]
-    dense_solve(P.dense, P.pivots, P.delta, P.size)
-    for i in range(P.size):
-        P.scratch[i] = P.delta[i] * cj ** P.column_powers[i]
+    for i in range(w.size):
+        w.delta[i] *= cj ** w.row_powers[i]
+    dense_solve(w.dense, w.pivots, w.delta, w.size)
+    for i in range(w.size):
+        w.scratch[i] = w.delta[i] * cj ** w.column_powers[i]
 
 
 @njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
@@ -122,22 +122,22 @@ def norm(x, weights, count, size):
 
 
 @njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
-def _correct(P, damping, cj):
+def _correct(w, damping, cj):
     """Subtract the damped Δ from Y and E, cj times it from Y′; returns its norm."""
-    y, dy, e, delta, weights, total = P.y, shift(P.y, P.size), P.e, P.scratch, P.newton_weights, 0.0
-    untested = 1.0 if P.rate_floor > 0.0 else damping
-    for i in range(P.size):
+    y, dy, e, delta, weights, total = w.y, shift(w.y, w.size), w.e, w.scratch, w.newton_weights, 0.0
+    untested = 1.0 if w.rate_floor > 0.0 else damping
+    for i in range(w.size):
         step = (untested if weights[i] == 0.0 else damping) * delta[i]
         y[i] -= step
         e[i] -= step
         dy[i] -= cj * step
         step *= weights[i]
         total += step * step
-    return math.sqrt(total / P.newton_count) if P.newton_count > 0.0 else 0.0
+    return math.sqrt(total / w.newton_count) if w.newton_count > 0.0 else 0.0
 
 
 @njit(cache=True, error_model="numpy")
-def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
+def iterate(w, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 
     A matrix of another cj is made up for by damping, except in components that are not tested, such as
@@ -147,17 +147,17 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     Returns (status, converged, rate factor S, number of evaluations).
     """
     damping = 2.0 / (1.0 + cj / cj_of_matrix)
-    rounding = 100.0 * 2.2e-16 * norm(P.y, P.newton_weights, P.newton_count, P.size)
+    rounding = 100.0 * 2.2e-16 * norm(w.y, w.newton_weights, w.newton_count, w.size)
     first, evaluations = 0.0, 0
-    if P.tolerances > 0:
-        P.block[0] = cj
+    if w.tolerances > 0:
+        w.block[0] = cj
     for m in range(most):
-        status = call(P.residual_kernel, t, P.y, P.block, context, P.delta)
+        status = call(w.residual_kernel, t, w.y, w.block, context, w.delta)
         evaluations += 1
         if status != OK:
             return status, False, rate_factor, evaluations
-        solve(P, context, kind, cj_of_matrix)
-        change = _correct(P, damping, cj)
+        solve(w, context, kind, cj_of_matrix)
+        change = _correct(w, damping, cj)
         if change <= rounding:
             return OK, True, rate_factor, evaluations
         if not change < 1e100:
@@ -172,9 +172,9 @@ def iterate(P, context, t, cj, cj_of_matrix, kind, rate_factor, most):
             )
             if rate > 0.9:
                 return OK, False, rate_factor, evaluations
-            rate_factor = max(rate / (1.0 - rate), P.rate_floor)
+            rate_factor = max(rate / (1.0 - rate), w.rate_floor)
         else:
             first = change
-        if rate_factor * change <= P.newton_tolerance:
+        if rate_factor * change <= w.newton_tolerance:
             return OK, True, rate_factor, evaluations
     return OK, False, rate_factor, evaluations

@@ -8,44 +8,80 @@ straight on, would fall to nothing before the next point, or where it changes mu
 evaluated inside the step, along the cubic Hermite interpolant of x, and its least value decides; only then is
 a kernel called.
 
-    memory: numbers as below, then the inverses of the largest values, a point inside a step, and the result
-    of the kernel there
 """
 
 import math
+from typing import Any, NamedTuple
 
-import numpy as np
 from numba import njit
 
 from holonome.machine.calls import call, shift
 from holonome.machine.context import OK, SINGULAR
+from holonome.machine.layout import Layout, Real, Vector, Whole
 
-(KERNEL, OFFSET, SIZE, VALUES, STEP, R1, R2, ARMED, LOWEST, LAST, INVERSE) = range(11)
-"""The kernel, and where in its result the values stand; numbers of positions and of values; the last step and
-r before and behind it; whether r was large since the last fall, its least value then and its time; arrays.
-"""
+
+class RankWatch(Layout):
+    """What the watch knows; there are ``size`` positions and ``count`` values."""
+
+    kernel: Whole  # address
+    offset: Whole  # where in its result the values stand
+    size: Whole
+    count: Whole
+    step: Real  # size of the last step
+    before: Real  # r before it
+    behind: Real  # r behind it
+    armed: Whole  # whether r was large since the last fall
+    lowest: Real  # its least value in the last fall
+    last: Real  # the time of that
+    inverse: Vector  # inverses of the largest values so far
+    x: Vector  # a point inside a step
+    out: Vector  # result of the kernel
+
+
+named = RankWatch.named()
 
 SINGULAR_BELOW = 1e-3
-"""R below which the rank has fallen, as far as the interpolant can tell."""
+"""The r below which the rank has fallen, as far as the interpolant can tell."""
 
-_GOLDEN, _MUCH, _DEEP = (math.sqrt(5) - 1) / 2, 0.2, 0.35
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_MUCH = 0.2
+_DEEP = 0.35
 
 
-def own_memory(kernel: int, offset: int, size: int, values: int) -> np.ndarray:
-    """Memory of the watch."""
-    memory = np.zeros(INVERSE + values + 2 * size + offset + values + 1)
-    memory[[KERNEL, OFFSET, SIZE, VALUES, LOWEST, LAST]] = kernel, offset, size, values, math.inf, -math.inf
-    memory[INVERSE : INVERSE + values] = math.inf
-    return memory
+def fields(kernel: int, offset: int, size: int, count: int, state: int) -> dict[str, Any]:
+    """What the memory of a watch is made with, for kernels that take a state of this size; kernel 0 watches nothing."""
+    return {
+        "kernel": kernel,
+        "offset": offset,
+        "size": size,
+        "count": count,
+        "lowest": math.inf,
+        "last": -math.inf,
+        "inverse": [math.inf] * count,
+        "x": max(2 * size, state),
+        "out": offset + count + 1,
+    }
+
+
+class Step(NamedTuple):
+    """A step from t1 to t2: positions and their rates at both ends."""
+
+    t1: float
+    x1: Any
+    dx1: Any
+    t2: float
+    x2: Any
+    dx2: Any
 
 
 @njit(cache=True)
 def _least_value(watch, values):
-    """The least of the values, each relative to its largest so far; zero if the first one is negative, which
-    says that elimination failed.
+    """The least of the values, each relative to its largest so far.
+
+    It is zero if the first value is negative, which says that elimination failed.
     """
-    inverse, least = shift(watch, INVERSE), 1.0
-    for i in range(int(watch[VALUES])):
+    inverse, least = watch.inverse, 1.0
+    for i in range(watch.count):
         relative = values[i] * inverse[i]
         if relative > 1.0:
             inverse[i] = 1.0 / values[i]
@@ -56,89 +92,113 @@ def _least_value(watch, values):
 @njit(cache=True)
 def _values(watch, context, t, x):
     """The values at a point: whether they are known, and where they stand."""
-    out = shift(watch, INVERSE + int(watch[VALUES]) + 2 * int(watch[SIZE]))
-    status, values = call(int(watch[KERNEL]), t, x, x, context, out), shift(out, int(watch[OFFSET]))
+    status = call(watch.kernel, t, x, x, context, watch.out)
+    values = shift(watch.out, watch.offset)
     if status == SINGULAR:
         values[0] = -1.0
     return status in (OK, SINGULAR), values
 
 
 @njit(cache=True)
-def _r(watch, context, t, t1, x1, dx1, t2, x2, dx2):
-    """R at a time inside a step from t1, x1 to t2, x2."""
-    n, h = int(watch[SIZE]), t2 - t1
-    x, s = shift(watch, INVERSE + int(watch[VALUES])), (t - t1) / h
-    a, b, c, d = (1 + 2 * s) * (1 - s) ** 2, s * (1 - s) ** 2 * h, s * s * (3 - 2 * s), s * s * (s - 1) * h
+def _r(watch, context, t, step):
+    """The r at a time inside a step."""
+    n, h = watch.size, step.t2 - step.t1
+    x, s = watch.x, (t - step.t1) / h
+    a = (1 + 2 * s) * (1 - s) ** 2
+    b = s * (1 - s) ** 2 * h
+    c = s * s * (3 - 2 * s)
+    d = s * s * (s - 1) * h
     for i in range(n):
-        x[i], x[n + i] = a * x1[i] + b * dx1[i] + c * x2[i] + d * dx2[i], 0.0
+        x[i] = a * step.x1[i] + b * step.dx1[i] + c * step.x2[i] + d * step.dx2[i]
+        x[n + i] = 0.0
     known, values = _values(watch, context, t, x)
     return math.sqrt(_least_value(watch, values)) if known else math.inf
 
 
 @njit(cache=True)
-def _search(watch, context, t1, x1, dx1, t2, x2, dx2, found, row):
-    """Look for a singular position inside a step, by golden section; returns the number of rows used.  Of a
-    slow passage the least r counts.
-    """
-    a, b, least, largest = t1, t2, min(watch[R1], watch[R2]), max(watch[R1], watch[R2])
-    middle = _r(watch, context, 0.5 * (t1 + t2), t1, x1, dx1, t2, x2, dx2)
-    if least > 0.25 * largest and middle > 0.425 * (least + largest):  # no dip
-        return row
-    for part in (0.25, 0.75):
-        least = min(least, middle, _r(watch, context, t1 + part * (t2 - t1), t1, x1, dx1, t2, x2, dx2))
-    if least > _DEEP * largest:
-        return row
+def _golden_section(watch, context, step):
+    """Where r is least inside a step, and its value there."""
+    a, b = step.t1, step.t2
     c, d = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
-    at_c, at_d = (
-        _r(watch, context, c, t1, x1, dx1, t2, x2, dx2),
-        _r(watch, context, d, t1, x1, dx1, t2, x2, dx2),
-    )
+    at_c, at_d = _r(watch, context, c, step), _r(watch, context, d, step)
     for _ in range(40):
         if at_c < at_d:
             b, d, at_d = d, c, at_c
             c = b - _GOLDEN * (b - a)
-            at_c = _r(watch, context, c, t1, x1, dx1, t2, x2, dx2)
+            at_c = _r(watch, context, c, step)
         else:
             a, c, at_c = c, d, at_d
             d = a + _GOLDEN * (b - a)
-            at_d = _r(watch, context, d, t1, x1, dx1, t2, x2, dx2)
-    t, low = 0.5 * (a + b), min(at_c, at_d)
+            at_d = _r(watch, context, d, step)
+    return 0.5 * (a + b), min(at_c, at_d)
+
+
+@njit(cache=True)
+def _search(watch, context, step, found, row):
+    """Look for a singular position inside a step; returns the number of rows used.
+
+    Of a slow passage the least r counts.
+    """
+    h = step.t2 - step.t1
+    least, largest = min(watch.before, watch.behind), max(watch.before, watch.behind)
+    middle = _r(watch, context, 0.5 * (step.t1 + step.t2), step)
+    if least > 0.25 * largest and middle > 0.425 * (least + largest):  # no dip
+        return row
+    for part in (0.25, 0.75):
+        least = min(least, middle, _r(watch, context, step.t1 + part * h, step))
+    if least > _DEEP * largest:
+        return row
+    t, low = _golden_section(watch, context, step)
     if not low < SINGULAR_BELOW:
         return row
-    if watch[ARMED] > 0.0 and abs(t - watch[LAST]) > 0.02 * abs(t2 - t1):
+    if watch.armed and abs(t - watch.last) > 0.02 * abs(h):
         row += 1
-    elif row == 0 or found[row - 1, 0] >= 0.0 or not low < watch[LOWEST]:  # the same passage
+    elif row == 0 or found[row - 1, 0] >= 0.0 or not low < watch.lowest:  # the same passage
         return row
-    found[row - 1, 0], found[row - 1, 1] = -1.0, t
-    watch[ARMED], watch[LOWEST], watch[LAST] = 0.0, low, t
+    found[row - 1, 0] = -1.0
+    found[row - 1, 1] = t
+    watch.armed = 0
+    watch.lowest = low
+    watch.last = t
     return row
 
 
 @njit(cache=True)
-def watch_step(watch, context, t1, x1, dx1, t2, x2, dx2, values, found, row):
-    """After a step from t1, x1 to t2, x2: notice a fall of the rank.  Rows (−1, t*) are added to ``found``;
-    returns how many rows that has.
+def watch_step(watch, context, step, values, found, row):
+    """After a step: notice a fall of the rank.
+
+    Rows (−1, t*) are added to ``found``; returns how many rows that has.
     """
-    r, r1, before, h = math.sqrt(_least_value(watch, values)), watch[R2], watch[R1], abs(t2 - t1)
-    falls = (r1 - before) * h < (0.3 * r - 0.9 * r1) * watch[STEP]
-    watch[R1], watch[R2], watch[STEP] = r1, r, h
+    r, r1, before, h = (
+        math.sqrt(_least_value(watch, values)),
+        watch.behind,
+        watch.before,
+        abs(step.t2 - step.t1),
+    )
+    falls = (r1 - before) * h < (0.3 * r - 0.9 * r1) * watch.step
+    watch.before = r1
+    watch.behind = r
+    watch.step = h
     if falls or abs(r - r1) > _MUCH or abs(r1 - before) > _MUCH or r < SINGULAR_BELOW or r1 < SINGULAR_BELOW:
-        row = _search(watch, context, t1, x1, dx1, t2, x2, dx2, found, row)
+        row = _search(watch, context, step, found, row)
     if r > 10.0 * SINGULAR_BELOW:
-        watch[ARMED] = 1.0
+        watch.armed = 1
     return row
 
 
 @njit(cache=True)
-def watch_point(watch, context, t1, x1, dx1, t2, x2, dx2, found, row):
+def watch_point(watch, context, step, found, row):
     """The same for integrators that do not have the values at hand."""
-    known, values = _values(watch, context, t2, x2)
-    return watch_step(watch, context, t1, x1, dx1, t2, x2, dx2, values, found, row) if known else row
+    known, values = _values(watch, context, step.t2, step.x2)
+    return watch_step(watch, context, step, values, found, row) if known else row
 
 
 @njit(cache=True)
-def watch_start(watch, context, t, x):
+def start(watch, context, t, x):
     """At the start, and behind a switch."""
     known, values = _values(watch, context, t, x)
-    watch[R1] = watch[R2] = math.sqrt(_least_value(watch, values)) if known else 0.0
-    watch[ARMED], watch[STEP] = watch[R2] > 10.0 * SINGULAR_BELOW, 0.0
+    r = math.sqrt(_least_value(watch, values)) if known else 0.0
+    watch.before = r
+    watch.behind = r
+    watch.armed = r > 10.0 * SINGULAR_BELOW
+    watch.step = 0.0

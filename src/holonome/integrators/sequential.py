@@ -1,788 +1,474 @@
-"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together,
-step by step.
-
-    for each step:  for s = 1 … S:  a step of the method for x_s, in which y_{s−1} is known
-
-so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper
-does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value
-that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
-
-Where the number of iterations is free, one is added as soon as the last two differ by more than half the
-tolerance at the end of a step: the new one begins where the last one stands, and the step is repeated.
-x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far
-more, ε is too large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.
-In a layer of length ε behind a start, more iterations help only as far as y₀ agrees with y there, (2.14) and
-Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
-
-A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly
-violates the constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
+"""Sequential regularization meets a system: the iterations of :class:`holonome.SRM`, all advanced together, by explicit
+Runge–Kutta methods or by BDF, for mechanical systems and for general problems of index 2 and 3.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-from holonome.integrators import loop as run
-from holonome.integrators.loop import part
-from holonome.integrators.tableau import END, TABLEAUS, addresses, combine, padded
-from holonome.machine.calls import NativeKernel, call, pointer, shift
-from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
-
-(
-    RATE,
-    FREE,
-    STABILIZATION,
-    TIMES,
-    STATE,
-    CARRIED,
-    ACTIVE,
-    ACTIVE_OLD,
-    MOST,
-    AUTOMATIC,
-    MESH,
-    CONSTANT,
-    ORDER,
-    EPS,
-    Y0,
-    X,
-    X_OLD,
-    F,
-    F_OLD,
-    CARRY,
-    CARRY_OLD,
-    X_NEW,
-    F_NEW,
-    CARRY_NEW,
-    K,
-    STAGE_CARRY,
-    POINT,
-    OUT,
-    Z,
-    ERROR_VECTOR,
-    STAGES,
-    SUMS,
-    C,
-    LAST_WEIGHT,
-    TWO_ERRORS,
-    EXPONENT,
-    BETA,
-    LOG_ERROR,
-    AFTER_REJECTION,
-    HELD,
-    T_HELD,
-    DIFFERENCE,
-    VIOLATION,
-    LARGEST,
-    FASTEST,
-    IMPASSE,
-    INDEX,
-    BEFORE,
-    MULTIPLIER,
-    TAU,
-    FIRST,
-    HOLDS,
-) = range(30, 82)
-"""Places in the header of the memory that belong to this integrator."""
-
-_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
-SETTLED, HELPS, ASTRAY = 0.5, 0.9, (2.0, 30.0)
-_PARTLY, _SUDDEN, _SEEN, MOST_RESTARTS = 0.3, 3.0, 1e3, 8
-_LATER = 20.0
-"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles
-late.
-"""
-
-RESTARTS, HELD_STEPS = run.ITERATIONS, run.CORRECTION
-MOST_HELD_STEPS = 8
-"""Steps in a row with a held value: more, and the position is not an isolated singular one."""
+from holonome.dynamics.kernels import dense_multipliers, kernels
+from holonome.errors import SingularSystem
+from holonome.formulations.sequential_regularization import SRM, Regularized, regularized
+from holonome.integrators import bdf_steps, rank_watch, sequential_bdf_steps, sequential_steps
+from holonome.integrators.bdf_steps import BDFState
+from holonome.integrators.contract import Beginning, DenseOutput, Record, Request, Stepper, check_start
+from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.sequence import SequenceState
+from holonome.integrators.sequential_bdf_steps import SequentialBDFState
+from holonome.integrators.sequential_steps import MOST_HELD_STEPS, SequentialState
+from holonome.integrators.tableau import Tableau
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK, SINGULAR
+from holonome.machine.layout import padded
 
 
-def own_memory(
-    name: str, size: int, carried: int, most: int, offset: int
-) -> tuple[np.ndarray, dict[int, float]]:
-    """The integrator's part of the memory, beginning at ``offset``, and the entries of the header that
-    describe it.
-    """
-    tableau, stride = TABLEAUS[name], padded(size)
-    stages = tableau.stages
-    whole = most * stride
-    sizes = {
-        SUMS: stages + 2,
-        C: stages,
-        EPS: most,
-        Y0: 2 + 3 * carried,
-        FIRST: carried,
-        X: whole,
-        X_OLD: whole,
-        X_NEW: whole,
-        F: whole,
-        F_OLD: whole,
-        F_NEW: whole,
-        CARRY: most * carried,
-        CARRY_OLD: most * carried,
-        CARRY_NEW: most * carried,
-        K: stages * stride,
-        STAGE_CARRY: most * stages * carried,
-        POINT: stride,
-        OUT: size + carried + 2,
-        Z: carried + 1,
-        ERROR_VECTOR: stride,
-    }
-    header: dict[int, float] = {
-        STAGES: stages,
-        EXPONENT: 1 / (tableau.error_order + 1),
-        BETA: tableau.beta,
-        TWO_ERRORS: len(tableau.errors) - 1,
-        ORDER: tableau.order,
-        STATE: size,
-        CARRIED: carried,
-        MOST: most,
-        LAST_WEIGHT: tableau.errors[0][-1],
-    }
-    own, at = np.zeros(sum(map(padded, sizes.values()))), 0
-    values = {SUMS: addresses(name, size), C: tableau.c}
-    for key, length in sizes.items():
-        header[key] = offset + at
-        if key in values:
-            own[at : at + length] = values[key]
-        at += padded(length)
-    return own, header
+class Sequential(Stepper):
+    """What both ways of advancing the iterations share; ``sequence_at`` is where their common record begins."""
 
+    sequence_at: int
 
-class Parts(NamedTuple):
-    """The memory taken apart once."""
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.srm: SRM = self.formulation
+        problem = self.problem
+        mechanical, srm = self.system.mechanical, self.srm
+        shown = problem.m if srm.variant in ("invariant", "baumgarte") else 0
+        self.columns = problem.size + (shown if mechanical else problem.carried)
+        self.most, self.automatic = srm.count()
+        self.eps, self.y0 = np.zeros(0), np.zeros(0)
 
-    size: int
-    stride: int
-    carried: int
-    stages: int
-    rate: int
-    free: int
-    times: int
-    mesh: bool
-    rtol: float
-    atol: Any
-    eps: Any
-    y0: Any
-    first: Any
-    k: Any
-    sums: Any
-    c: Any
-    last_weight: float
-    point: Any
-    out: Any
-    z: Any
-    error: Any
-    stage_carry: Any
-    x_new: Any
-    f_new: Any
-    carry_new: Any
+    @property
+    def problem(self) -> Regularized:
+        return regularized(self.system, self.srm, self.direction)
 
+    def sequence_fields(self) -> dict[str, Any]:
+        """What the record of the iterations is made with."""
+        problem, automatic = self.problem, self.automatic
+        smaller_eps = self.srm.eps is None and (self.implicit or not self.constant)
+        return {
+            "state": problem.size,
+            "coordinates": problem.coordinates,
+            "carried": problem.carried,
+            "index": problem.order + 1,
+            "active": min(2, self.most) if automatic else self.most,
+            "most": self.most,
+            "automatic": (2 if smaller_eps else 1) if automatic else 0,
+            "watches_impasse": self._stiff,
+            "rate": problem.address("rate"),
+            "multiplier": self._multiplier,
+            "eps": self.most,
+            **dict.fromkeys(("y0", "y0_slope", "y0_bend", "first"), problem.carried),
+            "out": problem.size + problem.carried + 2,
+        }
 
-@njit(cache=True)
-def _parts(memory):
-    size = int(memory[STATE])
-    return Parts(
-        size,
-        (size + 3) // 4 * 4,
-        int(memory[CARRIED]),
-        int(memory[STAGES]),
-        int(memory[RATE]),
-        int(memory[FREE]),
-        int(memory[TIMES]),
-        memory[MESH] > 0.0,
-        memory[run.RTOL],
-        part(memory, run.ATOL),
-        part(memory, EPS),
-        part(memory, Y0),
-        part(memory, FIRST),
-        part(memory, K),
-        part(memory, SUMS),
-        part(memory, C),
-        memory[LAST_WEIGHT],
-        part(memory, POINT),
-        part(memory, OUT),
-        part(memory, Z),
-        part(memory, ERROR_VECTOR),
-        part(memory, STAGE_CARRY),
-        part(memory, X_NEW),
-        part(memory, F_NEW),
-        part(memory, CARRY_NEW),
-    )
+    def new_context(self, extra: int = 0) -> np.ndarray:
+        return super().new_context(extra) if self.system.mechanical else self.system.context(extra)
 
+    def prepare_context(self, context: np.ndarray) -> None:
+        if self.system.mechanical:
+            super().prepare_context(context)
 
-@njit(cache=True)
-def _copy(source, target, count):
-    for i in range(count):
-        target[i] = source[i]
+    def watch_fields(self, calls_python: bool = False) -> dict[str, Any]:
+        """Memory of the watch over the rank of C, or of GB."""
+        if self.system.mechanical:
+            return super().watch_fields(calls_python)
+        n, m = self.system.n, self.system.m
+        return rank_watch.fields(self.problem.address("regularity"), 0, n, 1 + 2 * m, self.problem.size)
 
+    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
+        """Check the start, choose ε and y₀, and let all iterations begin there."""
+        if self.system.mechanical:
+            self.prepare_context(context)
+            code, _ = check_start(self.system, context, beginning)
+            if code != OK:
+                return code
+        else:
+            self.system.require_consistent(beginning.t0, beginning.y)
+        self._fill(memory, context, beginning)
+        y, state = RunState.vector(memory, "y"), beginning.y
+        y[: state.size] = state
+        y[state.size : self.columns] = self.y0[: self.columns - state.size]
+        return OK
 
-@njit(cache=True)
-def first_y(y0, t, n, out):
-    """y₀(t) = y + (b s + c s²) exp(−s/τ) with s = t − t₀; ``y0`` is (t₀, 1/τ, y, b, c)."""
-    s = t - y0[0]
-    decay = math.exp(-s * y0[1])
-    for i in range(n):
-        out[i] = y0[2 + i] + s * (y0[2 + n + i] + s * y0[2 + 2 * n + i]) * decay
-    return out
+    def _fill(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> None:
+        """Initial values of all iterations, y₀ and ε."""
+        raise NotImplementedError
 
-
-@njit(cache=True)
-def _y0(P, t):
-    return first_y(P.y0, t, P.carried, P.first)
-
-
-@njit(cache=True)
-def _expand(P, memory, context, way, t, x):
-    """Let y₀ begin with y, y′, y″ of the exact solution through x, (2.14) with m = 2, from differences over
-    τ/1000.  Where y is not known it stays constant.
-    """
-    n, size, h, exact, y = (
-        P.carried,
-        P.size,
-        1e-3 * way * memory[TAU],
-        int(memory[MULTIPLIER]),
-        shift(P.y0, 2),
-    )
-    P.y0[0], P.y0[1] = t, way / memory[TAU]
-    if call(exact, t, x, P.z, context, P.first) != OK:
-        return
-    _copy(P.first, y, n)
-    for side in (h, -h):
-        _copy(y, shift(P.z, 1), n)
-        _copy(x, P.point, size)
-        for share in (0.5, 1.0):  # the midpoint rule
-            if call(P.free, t + (share - 0.5) * side, P.point, P.z, context, P.out) != OK:
-                return
-            for i in range(size):
-                P.point[i] = x[i] + share * side * P.out[i]
-            if call(exact, t + share * side, P.point, P.out, context, shift(P.z, 1)) != OK:
-                return
-        if side == h:
-            _copy(shift(P.z, 1), P.first, n)
-    for i in range(n):
-        slope, bend = (P.first[i] - P.z[1 + i]) / (2.0 * h), (P.first[i] - 2.0 * y[i] + P.z[1 + i]) / (h * h)
-        P.y0[2 + n + i], P.y0[2 + 2 * n + i] = slope, 0.5 * bend + slope * P.y0[1]
-
-
-@njit(cache=True)
-def _rate(P, memory, context, t, s, x, previous, last, f, carry):
-    """x_s′ and y_s from y_{s−1}; in an exact singular point y_s keeps its last value."""
-    P.z[0] = P.eps[s]
-    _copy(previous, shift(P.z, 1), P.carried)
-    status = call(P.rate, t, x, P.z, context, P.out)
-    if status == SINGULAR and memory[HOLDS] > 0.0:
-        if memory[HELD] == 0.0:
-            memory[T_HELD] = t
-        memory[HELD] += 1.0
-        _copy(last, shift(P.z, 1), P.carried)
-        status = call(P.free, t, x, P.z, context, P.out)
-    if status != OK:
-        memory[run.T_FAILED] = t
-        return status
-    _copy(P.out, f, P.size)
-    _copy(shift(P.out, P.size), carry, P.carried)
-    memory[VIOLATION] = P.out[P.size + P.carried]
-    return OK
-
-
-@njit(cache=True)
-def _sweep(P, memory, context, active, x_all, f_all, carry_all, t, h, measure):
-    """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.
-    Returns the status and the squared error, summed.
-    """
-    total, stages, size, stride, carried = 0.0, P.stages, P.size, P.stride, P.carried
-    for s in range(active):
-        x, last = shift(x_all, s * stride), shift(carry_all, s * carried)
-        x_new, f_new, carry_new = (
-            shift(P.x_new, s * stride),
-            shift(P.f_new, s * stride),
-            shift(P.carry_new, s * carried),
-        )
-        own, before = (
-            shift(P.stage_carry, s * stages * carried),
-            shift(P.stage_carry, (s - 1) * stages * carried),
-        )
-        finished = shift(P.carry_new, (s - 1) * carried)
-        _copy(shift(f_all, s * stride), P.k, stride)
-        _copy(last, own, carried)
-        for i in range(1, stages):
-            combine(P.sums, i, h, x, P.k, P.point)
-            previous = (
-                _y0(P, t + P.c[i] * h) if s == 0 else finished if P.mesh else shift(before, i * carried)
+    def _first_values(
+        self, memory: np.ndarray, context: np.ndarray, beginning: Beginning
+    ) -> tuple[float, float]:
+        """Choose y₀; the time scale of the motion, and the fastest rate of the regularization, times ε if that is one."""
+        t0, t1, x, _ = beginning
+        self.y0 = self._first_y(context, t0, x)
+        if self.srm.variant == "singular" and self._exact_y(context, t0, x) is None:
+            raise SingularSystem(
+                "method: SRM passes isolated singular positions, but here constraint rows depend on others from the "
+                "start. Use SRM(E='identity'), or for mechanical systems 'dop853'"
             )
-            status = _rate(
-                P,
-                memory,
-                context,
-                t + P.c[i] * h,
-                s,
-                P.point,
-                previous,
-                last,
-                shift(P.k, i * stride),
-                shift(own, i * carried),
+        longest = min(abs(t1 - t0), float(memory[RunState.places.h_max]))
+        return self._time_scale(context, t0, x, longest), self._stiffness(context, t0, x)
+
+    def _put(self, memory: np.ndarray) -> None:
+        SequenceState.vector(memory, "eps", self.sequence_at)[: self.eps.size] = self.eps
+        SequenceState.vector(memory, "y0", self.sequence_at)[: self.y0.size] = self.y0
+
+    def _first_y(self, context: np.ndarray, t: float, x: np.ndarray) -> np.ndarray:
+        problem, given = self.problem, self.srm.y0
+        if isinstance(given, str):
+            y = self._exact_y(context, t, x)
+            return np.zeros(problem.carried) if y is None else y
+        if np.size(given) not in (1, problem.carried):
+            raise ValueError(
+                f"SRM: y0 has {np.size(given)} entries; give {problem.carried}, or one number for all"
             )
-            if status != OK:
-                return status, math.inf
-        combine(P.sums, END, h, x, P.k, x_new)
-        for _ in range(P.times):  # (5.2)
-            status = call(int(memory[STABILIZATION]), t + h, x_new, P.z, context, P.out)
-            if status >= RAISED:
-                return status, math.inf
-            if status == OK:
-                for i in range(size):
-                    x_new[i] += P.out[i]
-        status = _rate(
-            P, memory, context, t + h, s, x_new, _y0(P, t + h) if s == 0 else finished, last, f_new, carry_new
-        )
-        if status != OK:
-            return status, math.inf
-        if measure:
-            total += _error(P, memory, x, x_new, f_new, h)
-    return OK, total
+        return np.broadcast_to(np.asarray(given, dtype=float), problem.carried).copy()
 
+    @property
+    def _carries_multipliers(self) -> bool:
+        """Whether y is λ of a mechanical system."""
+        return self.system.mechanical and self.srm.variant in ("invariant", "baumgarte")
 
-@njit(cache=True)
-def _error(P, memory, x, x_new, f_new, h):
-    """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in
-    :mod:`holonome.integrators.runge_kutta`.
-    """
-    combine(P.sums, P.stages, h, x, P.k, P.error)
-    for i in range(P.size):
-        P.error[i] += h * P.last_weight * f_new[i]
-    square = run.weighted_square(P.error, x, x_new, P.atol, P.rtol, P.size)
-    if memory[TWO_ERRORS] > 0.0:
-        combine(P.sums, P.stages + 1, h, x, P.k, P.error)
-        both = square + 0.01 * run.weighted_square(P.error, x, x_new, P.atol, P.rtol, P.size)
-        square = square * square / both if both > 0.0 else 0.0
-    return square
-
-
-@njit(cache=True)
-def difference(x, other, atol, rtol, size, order):
-    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′
-    likewise, with _LATER times the tolerance.
-    """
-    n, distance = size // order, 0.0
-    for level in range(order):
-        scale = 0.0
-        for i in range(level * n, (level + 1) * n):
-            scale = max(scale, abs(x[i]))
-        for i in range(level * n, (level + 1) * n):
-            distance = max(
-                distance, abs(x[i] - other[i]) / ((atol[i] + rtol * scale) * (1.0 if level == 0 else _LATER))
+    def _exact_y(self, context: np.ndarray, t: float, x: np.ndarray) -> np.ndarray | None:
+        """The y of the exact solution through a point, for redundant rows the smallest; None in a singular position."""
+        problem, out = self.problem, np.zeros(self.system.m + 1)
+        if not self._carries_multipliers:
+            return problem.evaluate(
+                "multiplier", context, t, x, np.zeros(problem.carried + 1), problem.carried
             )
-    return distance
+        status = run_kernel(kernels(self.system).multipliers, t, x, out, context, out)
+        if status == SINGULAR:
+            status = run_kernel(dense_multipliers.address, t, x, out, context, out)
+        return out[:-1] if status == OK and np.all(np.isfinite(out)) else None
 
-
-@njit(cache=True)
-def _add(P, memory, context, active, t):
-    """One more iteration, from where the last one stands."""
-    x_all, f_all, carry_all = part(memory, X), part(memory, F), part(memory, CARRY)
-    last = shift(carry_all, (active - 1) * P.carried)
-    _copy(shift(x_all, (active - 1) * P.stride), shift(x_all, active * P.stride), P.stride)
-    status = _rate(
-        P,
-        memory,
-        context,
-        t,
-        active,
-        shift(x_all, active * P.stride),
-        last,
-        last,
-        shift(f_all, active * P.stride),
-        shift(carry_all, active * P.carried),
-    )
-    memory[ACTIVE] = active + 1.0
-    return status
-
-
-@njit(cache=True)
-def _begin_anew(P, memory, context, counts, active):
-    """From x_S with y₀ = y_S and its slope over the last step, a quarter of ε and two iterations."""
-    x_all, n, t, t_old = part(memory, X), P.carried, memory[run.T], memory[run.T_OLD]
-    y, before = shift(part(memory, CARRY), (active - 1) * n), shift(part(memory, CARRY_OLD), (active - 1) * n)
-    known = memory[TAU] > 0.0 and memory[ACTIVE_OLD] == active and t != t_old
-    P.y0[0], P.y0[1] = t, counts[run.WAY] / memory[TAU] if known else 0.0
-    for i in range(n):
-        slope = (y[i] - before[i]) / (t - t_old) if known else 0.0
-        P.y0[2 + i], P.y0[2 + n + i], P.y0[2 + 2 * n + i] = y[i], slope, slope * P.y0[1]
-    for s in range(int(memory[MOST])):
-        P.eps[s] *= 0.25
-        if s != active - 1:
-            _copy(shift(x_all, (active - 1) * P.stride), shift(x_all, s * P.stride), P.stride)
-    memory[ACTIVE], memory[BEFORE], memory[run.H] = min(2.0, memory[MOST]), 0.0, 0.25 * memory[run.H]
-    return _rates(P, memory, context, counts)
-
-
-@njit(cache=True)
-def _rates(P, memory, context, counts):
-    """x_s′ and y_s of all iterations where they stand."""
-    t, x_all, f_all, carry_all = memory[run.T], part(memory, X), part(memory, F), part(memory, CARRY)
-    for s in range(int(memory[ACTIVE])):
-        previous = _y0(P, t) if s == 0 else shift(carry_all, (s - 1) * P.carried)
-        counts[run.NFEV] += 1
-        status = _rate(
-            P,
-            memory,
-            context,
-            t,
-            s,
-            shift(x_all, s * P.stride),
-            previous,
-            previous,
-            shift(f_all, s * P.stride),
-            shift(carry_all, s * P.carried),
+    @property
+    def _multiplier(self) -> int:
+        """The kernel for the y of the exact solution."""
+        return (
+            kernels(self.system).multipliers
+            if self._carries_multipliers
+            else self.problem.address("multiplier")
         )
-        if status != OK:
+
+    @property
+    def _stiff(self) -> bool:
+        """Whether ε⁻¹ is a rate of the regularized equations: α₁ = 0."""
+        alpha = self.problem.iteration.alpha
+        return not (alpha and alpha[0])
+
+    def _stiffness(self, context: np.ndarray, t: float, x: np.ndarray) -> float:
+        """The fastest rate, times ε if that is one; (2.8), (4.20)."""
+        problem = self.problem
+        alpha, m = problem.iteration.alpha, problem.m
+        if not self._stiff:
+            return float(np.max(np.abs(np.roots(alpha)), initial=0.0))
+        matrix = problem.evaluate("stiffness", context, t, x, np.zeros(problem.carried + 1), m * m)
+        largest = 1.0 if matrix is None else float(np.max(np.abs(np.linalg.eigvals(matrix.reshape(m, m)))))
+        return largest * (abs(alpha[1]) if alpha else 1.0)
+
+    def _time_scale(self, context: np.ndarray, t: float, x: np.ndarray, longest: float) -> float:
+        """The time in which the motion changes, |x|/|x′| or √(|x|/|x″|) at the start."""
+        problem = self.problem
+        n, size = problem.coordinates, problem.size
+        y = self._exact_y(context, t, x)
+        k = None
+        if y is not None:
+            k = problem.evaluate("free", context, t, x, np.append(0.0, y), size + problem.carried + 1)
+        parts = (x[:n], np.zeros(1)) if k is None else (x[:n], k[:n], k[n:size])
+        sizes = [float(np.max(np.abs(part))) for part in parts if part.size]
+        scales = [
+            (sizes[0] / size) ** (1 / i) for i, size in enumerate(sizes[1:], 1) if size > 0 and sizes[0] > 0
+        ]
+        return min([longest, *scales])
+
+    def remark(self, memory: np.ndarray) -> str:
+        """What SRM did, in words."""
+        active = int(SequenceState.of(memory, self.sequence_at)["active"])
+        eps = SequenceState.vector(memory, "eps", self.sequence_at)
+        used = " / ".join(f"{e:.3g}" for e in dict.fromkeys(eps[:active]))
+        told = f"SRM: {active} iteration{'s' * (active != 1)}, ε = {used}"
+        if self.eps.size and eps[0] != self.eps[0]:
+            told += f", {self.eps[0]:.3g} at the start"
+        if self.srm.variant == "singular":
+            told += ", rows of G equilibrated"
+        return told
+
+    def why_stuck(self, memory: np.ndarray) -> str:
+        """Diagnosis, where SRM has one."""
+        q = SequenceState.of(memory, self.sequence_at)
+        if q["impasse"]:
+            missed, largest = q["violation"], q["largest"]
+            if q["index"] > 2:
+                return (
+                    "an impasse: no motion passes smoothly on the constraints here; "
+                    f"{missed:.2g} of a velocity of {largest:.2g} suddenly violates them"
+                )
+            return f"an impasse: no solution passes smoothly on the constraints here; it suddenly misses them by {missed:.2g}"
+        return self._why_unsettled(q)
+
+    def _why_unsettled(self, q: Any) -> str:
+        if not (self.automatic and q["difference"] > 1):
+            return ""
+        smaller = "step" if self.constant and self.srm.eps is None else "eps"
+        return (
+            f"the iterations do not settle: the last of {int(q['active'])} still changes by {q['difference']:.1g} times "
+            f"the tolerance. Give a smaller {smaller}, or iterations=… to do without this test; or it is an impasse"
+        )
+
+    def counts(self, memory: np.ndarray) -> dict[str, int]:
+        return {"iterations": int(SequenceState.of(memory, self.sequence_at)["active"])}
+
+
+class ExplicitSequential(Sequential):
+    """Explicit Runge–Kutta methods."""
+
+    advance = staticmethod(sequential_steps.advance)
+    sequence_at = OWN
+    _at = OWN + SequenceState.words
+
+    def __init__(self, tableau: Tableau, request: Request) -> None:
+        self.tableau = tableau
+        super().__init__(request)
+
+    def memory(self, events: int) -> np.ndarray:
+        srm = self.srm
+        key = (
+            "SRM",
+            self.tableau,
+            srm.key,
+            bool(srm.post_stabilization),
+            self.most,
+            self.direction,
+            srm.eps is None,
+        )
+        key = (*key, bool(self.constant))
+        interpolant = sequential_steps.interpolant.address
+        memory = self.lay_out(key, events, interpolant, self._own, self.watch_fields)
+        RunState.set(memory, constant=self.constant, on_manifold=1)
+        SequentialState.set(memory, self._at, times=srm.post_stabilization)
+        return memory
+
+    def _own(self) -> list:
+        from holonome.integrators.runge_kutta import tableau_fields  # which chooses this stepper
+
+        problem, srm, most = self.problem, self.srm, self.most
+        size, carried, stages = problem.size, problem.carried, self.tableau.stages
+        whole = most * padded(size)
+        own = tableau_fields(self.tableau, size) | {
+            "mesh": self.tableau.stages == 2,
+            "stabilization": problem.address("stabilization") if srm.post_stabilization else 0,
+            "free": problem.address("free"),
+            "holds": srm.variant == "singular",
+            **dict.fromkeys(("x", "x_old", "x_new", "f", "f_old", "f_new"), whole),
+            **dict.fromkeys(("carry", "carry_old", "carry_new"), most * carried),
+            "stage_carry": most * stages * carried,
+            "point": padded(size),
+            "z": carried + 1,
+            "error": padded(size),
+        }
+        return [(SequenceState, self.sequence_fields()), (SequentialState, own)]
+
+    def _fill(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> None:
+        t0, t1, x, _ = beginning
+        run, stride = RunState.of(memory), padded(x.size)
+        SequentialState.vector(memory, "x", self._at).reshape(-1, stride)[:, : x.size] = x
+        time_scale, rate = self._first_values(memory, context, beginning)
+        usual = time_scale * float(run["rtol"]) ** (1 / self.tableau.order)
+        tau = time_scale if isinstance(self.srm.y0, str) else 0.0
+        SequenceState.set(memory, self.sequence_at, tau=tau)
+        eps = self._checked_eps(rate, usual, abs(t1 - t0), int(run["max_steps"]))
+        self.eps = np.broadcast_to(eps, self.most).astype(float)
+        self._put(memory)
+        if run["first_step"] == 0.0:
+            smallest = self.eps.min()
+            fastest = rate / smallest if self._stiff and smallest > 0 else rate
+            run["first_step"] = min(0.1 * usual, self.tableau.stable / max(fastest, 1e-300), run["h_max"])
+
+    def _checked_eps(self, rate: float, usual: float, span: float, max_steps: int) -> Any:
+        """ε as given, if an explicit method can work with it; else as small as it can."""
+        eps, limit, h, name = self.srm.eps, self.tableau.stable, self.constant, self.tableau.title
+        if not self._stiff:
+            if h * rate > limit:
+                raise ValueError(
+                    f"SRM: alpha = {self.problem.iteration.alpha} makes the constraints a process of rate {rate:.3g}; "
+                    f"{name} with step {h:g} needs rates below {limit / h:.3g}"
+                )
+            return 1e-8 if eps is None else eps
+        if eps is None:
+            return (2 * h or 0.5 * usual) * rate / limit
+        smallest = float(np.min(eps))
+        if h and h * rate > limit * smallest:
+            raise ValueError(
+                f"SRM: eps = {smallest:g} is too small for {name} with step {h:g}: h ‖GBE‖/ε = "
+                f"{h * rate / smallest:.3g} must not exceed {limit:g}. Admissible are eps ≥ {h * rate / limit:.2g}, or a "
+                f"step ≤ {limit * smallest / rate:.2g}; hn.BDF() takes any eps"
+            )
+        if not h and span * rate > limit * smallest * max_steps:
+            raise ValueError(
+                f"SRM: eps = {smallest:g} forces {name} to about {span * rate / (limit * smallest):.1e} steps, more than "
+                f"max_steps = {max_steps}. Admissible are eps ≥ {span * rate / (limit * max_steps):.2g}; hn.BDF() takes "
+                "any eps"
+            )
+        return eps
+
+    def remark(self, memory: np.ndarray) -> str:
+        own = SequentialState.of(memory, self._at)
+        held = (
+            f"; in the singular position at t = {own['t_held']:.6g} (B y) kept its last value"
+            if own["held"]
+            else ""
+        )
+        return super().remark(memory) + held
+
+    def why_stuck(self, memory: np.ndarray) -> str:
+        told = super().why_stuck(memory)
+        if told:
+            return told
+        if SequentialState.of(memory, self._at)["held_steps"] > MOST_HELD_STEPS:
             return (
-                run.USER_FUNCTION_FAILED
-                if status == RAISED
-                else run.STOPPED
-                if status == INTERRUPTED
-                else run.CANNOT_START
+                "constraint rows depend on others not in an isolated position, but from here on; use SRM(E='identity'), "
+                "or for mechanical systems 'dop853'"
             )
-    return OK
+        if self.constant and self._stiff:
+            return (
+                f"the constant step {self.constant:g} fails: ‖GBE‖ may have grown so much that it is unstable with ε = "
+                f"{self.eps.min():.3g}; give a larger eps or a smaller step"
+            )
+        return ""
+
+    def step_columns(self, dense: bool, beside_points: bool) -> int:
+        return 3 + 3 * self.problem.carried + self.most * padded(self.problem.size) if dense else 0
+
+    def dense_output(self, record: Record) -> SequentialOutput:
+        return SequentialOutput(self, record.steps, record.t0, record.t_end)
+
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        return SequentialState.vector(memory, "point", self._at)[: self.problem.size].copy()
 
 
-@njit(cache=True)
-def _show(P, memory, x_all, carry_all, active, y):
-    """The last iteration as the state of the run: x_S, and y_S as far as the state has room."""
-    _copy(shift(x_all, (active - 1) * P.stride), y, P.size)
-    _copy(shift(carry_all, (active - 1) * P.carried), shift(y, P.size), int(memory[run.SIZE]) - P.size)
+class ImplicitSequential(Sequential):
+    """BDF, for an ε of any size."""
 
+    advance = staticmethod(sequential_bdf_steps.advance)
+    implicit = True
+    far_side = False
+    sequence_at = OWN + BDFState.words
+    _at = OWN + BDFState.words + SequenceState.words
 
-@njit(cache=True)
-def _start(P, memory, context, counts):
-    """Derivatives of all iterations, events and step size at the start."""
-    if memory[TAU] > 0.0:
-        _expand(P, memory, context, counts[run.WAY], memory[run.T], part(memory, X))
-    failure = _rates(P, memory, context, counts)
-    if failure != OK:
-        return failure
-    if (
-        counts[run.EVENTS] > 0
-        and call(
-            int(memory[run.EVENT_KERNEL]),
-            memory[run.T],
-            part(memory, run.Y),
-            part(memory, run.Y),
-            context,
-            part(memory, run.EVENT_OLD),
-        )
-        != OK
-    ):
-        return run.USER_FUNCTION_FAILED
-    memory[run.H] = memory[CONSTANT] if memory[CONSTANT] > 0.0 else memory[run.FIRST_STEP]
-    return OK
+    def __init__(self, integrator: Any, request: Request) -> None:
+        self.integrator = integrator
+        super().__init__(request)
+        if self.srm.post_stabilization:
+            raise ValueError(
+                "SRM: post_stabilization moves a point away from the polynomial that BDF goes through; use "
+                "RungeKutta('dop853'), or CoordinateProjection() with BDF()"
+            )
+        if integrator.order:
+            raise ValueError(
+                "BDF: a constant order needs a known history, which the iterations of SRM do not have; use max_order"
+            )
 
-
-@njit(cache=True)
-def suddenly_violated(x, f, first, size, violation, tolerance, largest, fastest, eps):
-    """Whether a substantial part of the velocity (for index 2: of x) violates the constraints, and would be
-    stopped faster than anything before.
-
-    Entries from ``first`` on count.  Returns the largest of them and of their rates so far, too.
-    """
-    rate = 0.0
-    for i in range(first, size):
-        largest, rate = max(largest, abs(x[i])), max(rate, abs(f[i]))
-    if fastest == 0.0 or violation < 0.1 * _PARTLY * largest:
-        fastest = max(fastest, rate)
-    return (
-        largest,
-        fastest,
-        violation > _SEEN * tolerance
-        and violation > _PARTLY * largest
-        and violation > _SUDDEN * fastest * eps,
-    )
-
-
-@njit(cache=True)
-def _is_impasse(P, memory, active):
-    x, f, first = (
-        shift(P.x_new, (active - 1) * P.stride),
-        shift(P.f_new, (active - 1) * P.stride),
-        P.size // 2 if memory[INDEX] > 2.0 else 0,
-    )
-    memory[LARGEST], memory[FASTEST], impasse = suddenly_violated(
-        x,
-        f,
-        first,
-        P.size,
-        memory[VIOLATION],
-        P.atol[first],
-        memory[LARGEST],
-        memory[FASTEST],
-        P.eps[active - 1],
-    )
-    return impasse
-
-
-@njit(cache=True)
-def _accept(P, memory, counts, steps, h, error, active):
-    """Move on, and choose the next step size."""
-    if counts[run.KEEP_STEPS]:
-        row = counts[run.STEPS]
-        steps[row, 0], steps[row, 1], steps[row, 2], steps[row, 3], steps[row, 4] = (
-            memory[run.T],
-            h,
-            error,
-            memory[DIFFERENCE],
-            active,
-        )
-        steps[row, 5] = memory[ORDER]
-        if steps.shape[1] > run.STEP_COLUMNS:
-            x_all, column = part(memory, X), run.STEP_COLUMNS + 3 + 3 * P.carried
-            steps[row, run.STEP_COLUMNS] = P.eps[0]
-            for i in range(2 + 3 * P.carried):
-                steps[row, run.STEP_COLUMNS + 1 + i] = P.y0[i]
-            for i in range(active * P.stride):
-                steps[row, column + i] = x_all[i]
-        counts[run.STEPS] += 1
-    whole, carried = active * P.stride, active * P.carried
-    _copy(part(memory, X), part(memory, X_OLD), whole)
-    _copy(part(memory, F), part(memory, F_OLD), whole)
-    _copy(part(memory, CARRY), part(memory, CARRY_OLD), carried)
-    _copy(P.x_new, part(memory, X), whole)
-    _copy(P.f_new, part(memory, F), whole)
-    _copy(P.carry_new, part(memory, CARRY), carried)
-    memory[ACTIVE_OLD] = active
-    memory[run.T_OLD] = memory[run.T]
-    counts[run.ACCEPTED] += 1
-    _show(P, memory, P.x_new, P.carry_new, active, part(memory, run.Y))
-    if memory[CONSTANT] > 0.0:
-        return
-    log_error = math.log(max(error, 1e-10))
-    grow = _SAFETY * math.exp(
-        memory[BETA] * memory[LOG_ERROR] - (memory[EXPONENT] - 0.75 * memory[BETA]) * log_error
-    )
-    limit = 1.0 if memory[AFTER_REJECTION] > 0.0 else _GROW
-    memory[LOG_ERROR], memory[AFTER_REJECTION] = log_error, 0.0
-    memory[run.H] = min(abs(h) * min(limit, max(_SHRINK, grow)), memory[run.H_MAX])
-
-
-@njit(cache=True)
-def _reject(memory, counts, rejections, h, error, cause):
-    row = counts[run.REJECTIONS]
-    rejections[row, 0], rejections[row, 1], rejections[row, 2], rejections[row, 3] = (
-        memory[run.T],
-        h,
-        error,
-        cause,
-    )
-    counts[run.REJECTIONS] += 1
-    counts[run.REJECTED] += 1
-    memory[run.H] = abs(h) * (
-        max(_SHRINK, _SAFETY * error ** -memory[EXPONENT]) if cause == run.ERROR_TEST else 0.25
-    )
-    memory[AFTER_REJECTION] = 1.0
-
-
-@njit(cache=True)
-def _next(memory, counts):
-    """Size of the step to try, with its sign: it meets the end exactly, and does not leave a crumb before it."""
-    way, left, h = counts[run.WAY], abs(run.target(memory, counts) - memory[run.T]), memory[run.H]
-    if memory[CONSTANT] > 0.0:
-        return way * (left if left < memory[CONSTANT] * (1 + 1e-9) else memory[CONSTANT])
-    if h >= left * (1 - 1e-10):
-        return way * left
-    return way * (0.5 * left if h > 0.5 * left else h)
-
-
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    """The solution at a time inside the last step: a step of all iterations from its beginning."""
-    P, active = _parts(memory), int(memory[ACTIVE_OLD])
-    status, _ = _sweep(
-        P,
-        memory,
-        context,
-        active,
-        part(memory, X_OLD),
-        part(memory, F_OLD),
-        part(memory, CARRY_OLD),
-        memory[run.T_OLD],
-        t - memory[run.T_OLD],
-        False,
-    )
-    _show(P, memory, P.x_new, P.carry_new, active, out)
-    return status
-
-
-@njit(cache=True)
-def _cross(P, memory, context, counts, points):
-    """Step over a switch: the state stays, the derivatives are new, and the far side is a point of its own."""
-    if run.cross_switch(memory, counts, points) != run.DONE:
-        return run.FULL
-    code = _rates(P, memory, context, counts)
-    counts[run.STATE] = run.STEPPING
-    return run.DONE if code == OK else code
-
-
-@njit(cache=True, nogil=True)
-def advance(memory_array, context_array, counts, points, steps, rejections, found, t_eval):
-    """Integrate until something has to be told; see :mod:`holonome.integrators.loop`."""
-    memory, context = pointer(memory_array), pointer(context_array)
-    P = _parts(memory)
-    constant, automatic = memory[CONSTANT] > 0.0, memory[AUTOMATIC] > 0.0
-    if counts[run.STATE] == run.START:
-        failure = _start(P, memory, context, counts)
-        if failure != OK:
-            return failure
-        run.watch_start(memory, context, part(memory, X))
-        counts[run.STATE] = run.STEPPING
-    while True:
-        if counts[run.STATE] == run.CROSSING:
-            code = _cross(P, memory, context, counts, points)
-            if code != run.DONE:
-                return code
-        elif counts[run.STATE] != run.STEPPING:
-            leave, code = run.tell(memory, context, counts, points, t_eval)
-            if leave:
-                return code
-            if run.at_switch(memory, counts):
-                counts[run.STATE] = run.CROSSING
-                continue
-            counts[run.STATE] = run.STEPPING
-        code = run.another_step(counts, steps, rejections, found)
-        if code != run.DONE:
-            return code
-        t, h, active = memory[run.T], _next(memory, counts), int(memory[ACTIVE])
-        if t + h == t:
-            return run.STEP_TOO_SMALL
-        counts[run.NFEV] += P.stages * active
-        held = memory[HELD]
-        status, square = _sweep(
-            P, memory, context, active, part(memory, X), part(memory, F), part(memory, CARRY), t, h, True
-        )
-        if status == INTERRUPTED:
-            return run.STOPPED
-        error, cause = math.sqrt(square / (active * P.size)), 0
-        if status != OK:
-            cause = run.FUNCTION_RAISED if status == RAISED else run.SINGULAR_MATRIX
-        elif error - error != 0.0:
-            cause = run.NOT_FINITE
-        elif error > 1.0 and not constant:
-            cause = run.ERROR_TEST
-        if cause != 0:
-            _reject(memory, counts, rejections, h, error, cause)
-            if constant or memory[run.H] <= 1e-15 * max(abs(t), abs(t + h)) or memory[run.H] < 1e-290:
-                return run.STEP_TOO_SMALL
-            continue
-        last = shift(P.x_new, (active - 1) * P.stride)
-        memory[DIFFERENCE] = (
-            difference(last, shift(last, -P.stride), P.atol, P.rtol, P.size, int(memory[INDEX]) - 1)
-            if active > 1
-            else math.inf
-        )
-        if automatic and memory[DIFFERENCE] > SETTLED:
-            if active < int(memory[MOST]) and (
-                memory[BEFORE] == 0.0 or memory[DIFFERENCE] < HELPS * memory[BEFORE]
-            ):
-                memory[BEFORE] = memory[DIFFERENCE]
-                counts[run.NFEV] += 1
-                status = _add(P, memory, context, active, t)
-                if status >= RAISED:
-                    return run.USER_FUNCTION_FAILED if status == RAISED else run.STOPPED
-                continue
-            if memory[DIFFERENCE] > (ASTRAY[0] if memory[AUTOMATIC] > 1.0 else ASTRAY[1]):
-                if memory[AUTOMATIC] < 2.0 or memory[RESTARTS] >= MOST_RESTARTS:
-                    return run.STEP_TOO_SMALL
-                memory[RESTARTS] += 1.0
-                failure = _begin_anew(P, memory, context, counts, active)
-                if failure != OK:
-                    return failure
-                continue
-        memory[BEFORE] = 0.0
-        memory[HELD_STEPS] = memory[HELD_STEPS] + 1.0 if memory[HELD] > held else 0.0
-        if memory[HELD_STEPS] > MOST_HELD_STEPS:
-            return run.STEP_TOO_SMALL
-        if memory[IMPASSE] >= 0.0 and _is_impasse(P, memory, active):
-            memory[IMPASSE] = 1.0
-            return run.STEP_TOO_SMALL
-        _accept(P, memory, counts, steps, h, error, active)
-        run.arrive(memory, counts, t, h, memory[CONSTANT])
-        at = (active - 1) * P.stride
-        run.watch(
+    def memory(self, events: int) -> np.ndarray:
+        srm, integrator = self.srm, self.integrator
+        key = ("SRM", "BDF", srm.key, self.most, self.direction, srm.eps is None)
+        interpolant = bdf_steps.interpolant.address
+        memory = self.lay_out(key, events, interpolant, self._own, self.watch_fields)
+        RunState.set(memory, constant=self.constant, on_manifold=1)
+        BDFState.set(
             memory,
-            context,
-            counts,
-            found,
-            shift(part(memory, X_OLD), at),
-            shift(part(memory, F_OLD), at),
-            last,
-            shift(P.f_new, at),
+            OWN,
+            max_order=integrator.max_order,
+            newton_tolerance=integrator.newton_tolerance,
+            rate_floor=integrator.rate_floor,
+            max_iterations=10 if self.constant else 4,
         )
-        code = run.look_for_events(memory, context, counts, found)
-        if code != run.DONE:
-            return code
+        return memory
+
+    def _own(self) -> list:
+        from holonome.integrators.bdf import history_fields  # which chooses this stepper
+
+        problem, most = self.problem, self.most
+        compiled, one, sequence = problem.implicit, problem.size + problem.carried, self.sequence_fields()
+        residual, factors = compiled.residual, compiled.factor_memory
+        dense = one * one if compiled.matrix else 0
+        bdf = history_fields(most * one, one) | {
+            "unknowns": sequence["active"] * one,
+            "coordinates": problem.coordinates,
+            "state": problem.size,
+            "factor_count": compiled.factor_count,
+            "residual": compiled.F,
+            "factors_kernel": compiled.factors,
+            "solution": compiled.solution,
+            "matrix": compiled.matrix,
+            "factors": np.tile(factors, most),
+            "dense": most * dense,
+            "pivots": most * one,
+            "error_mask": np.tile(residual.error_tested, most),
+            "newton_mask": np.tile(residual.newton_tested, most),
+            "row_powers": residual.row_powers,
+            "column_powers": residual.column_powers,
+            "block": 2 + problem.carried,
+        }
+        own = {
+            "factor_room": factors.size,
+            "dense_room": dense,
+            "work": 2 * one,
+            "rates": most,
+            "kinds": most,
+            "rate_old": problem.size,
+        }
+        return [(BDFState, bdf), (SequenceState, sequence), (SequentialBDFState, own)]
+
+    def _fill(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> None:
+        """ε is √rtol/10 of the time in which the motion changes, so that the second iteration comes close to the
+        tolerance.
+        """
+        x, carried = beginning.y, self.problem.carried
+        time_scale, rate = self._first_values(memory, context, beginning)
+        usual = 0.1 * float(np.sqrt(RunState.of(memory)["rtol"])) * time_scale * rate if self._stiff else 1e-8
+        self.eps = np.broadcast_to(usual if self.srm.eps is None else self.srm.eps, self.most).astype(float)
+        self._put(memory)
+        one = x.size + carried
+        atol = np.append(RunState.vector(memory, "atol")[: x.size], np.ones(carried))
+        BDFState.vector(memory, "yy", OWN)[: self.most * one] = np.tile(
+            np.concatenate([x, self.y0]), self.most
+        )
+        BDFState.vector(memory, "atol", OWN)[:] = np.tile(atol, self.most)
+
+    def counts(self, memory: np.ndarray) -> dict[str, int]:
+        own = BDFState.of(memory, OWN)
+        matrices = {"njev": int(own["njev"]), "nlu": int(own["njev"])}
+        failures = {
+            "error_failures": int(own["error_failures"]),
+            "newton_failures": int(own["newton_failures"]),
+        }
+        return super().counts(memory) | matrices | failures
+
+    def step_columns(self, dense: bool, beside_points: bool) -> int:
+        return bdf_steps.polynomial_columns(self.columns) if dense else 0
+
+    def dense_output(self, record: Record) -> DenseOutput:
+        from holonome.integrators.bdf import BDFOutput
+
+        return BDFOutput(self, record.steps, record.t0, record.t_end)
+
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        return SequentialBDFState.vector(memory, "work", self._at)[: self.problem.size].copy()
 
 
-@njit(cache=True, nogil=True)
-def evaluate(memory_array, context_array, starts, counts, states, wanted, out):
-    """The solution at many times from stored steps: where each began, how many iterations it had, and (one
-    row each) ε, y₀ and all of them.  Returns the number done.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    P = _parts(memory)
-    way = 1.0 if starts[-1] >= starts[0] else -1.0
-    current, x_all, f_all, carry_all = -1, part(memory, X), part(memory, F), part(memory, CARRY)
-    for row in range(wanted.size):
-        lower = 0
-        upper = starts.size
-        while upper - lower > 1:
-            middle = (lower + upper) // 2
-            if way * starts[middle] <= way * wanted[row]:
-                lower = middle
-            else:
-                upper = middle
-        active = int(counts[lower])
-        if lower != current:
-            for i in range(2 + 3 * P.carried):
-                P.y0[i] = states[lower, 1 + i]
-            if states[lower, 0] != P.eps[0]:
-                for s in range(int(memory[MOST])):
-                    P.eps[s] = states[lower, 0]
-            for i in range(active * P.stride):
-                x_all[i] = states[lower, 3 + 3 * P.carried + i]
-            for s in range(active):
-                previous = _y0(P, starts[lower]) if s == 0 else shift(carry_all, (s - 1) * P.carried)
-                if (
-                    _rate(
-                        P,
-                        memory,
-                        context,
-                        starts[lower],
-                        s,
-                        shift(x_all, s * P.stride),
-                        previous,
-                        previous,
-                        shift(f_all, s * P.stride),
-                        shift(carry_all, s * P.carried),
-                    )
-                    != OK
-                ):
-                    return row
-            current = lower
-        status, _ = _sweep(
-            P,
-            memory,
-            context,
-            active,
-            x_all,
-            f_all,
-            carry_all,
-            starts[lower],
-            wanted[row] - starts[lower],
-            False,
+class SequentialOutput(DenseOutput):
+    """Inside a step: a step of all iterations to the wanted time."""
+
+    def __init__(self, stepper: ExplicitSequential, steps: np.ndarray, t0: float, t_end: float) -> None:
+        super().__init__(stepper, (t0, t_end))
+        parts = (steps[:, 0], steps[:, 4], steps[:, STEP_COLUMNS:])
+        self.starts, self.counts, self.states = (np.ascontiguousarray(part) for part in parts)
+
+    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+        memory = self.stepper.memory(0)
+        self.stepper._put(memory)
+        starts, counts = self.starts, self.counts
+        return sequential_steps.evaluate(
+            memory, self.stepper.context(), starts, counts, self.states, wanted, out
         )
-        if status != OK:
-            return row
-        _show(P, memory, P.x_new, P.carry_new, active, pointer(out[row]))
-    return wanted.size

@@ -22,17 +22,20 @@ from numba import njit
 from holonome.integrators import dop853
 from holonome.machine.calls import call
 from holonome.machine.compilation import Kernel, compiled
+from holonome.machine.layout import WIDTH, padded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tableau:
     """Coefficients: stages a, c, weights b, one or two error estimators with an entry for the derivative at
     the end, the order, that of the estimate, and the length of the real stability interval.
     """
 
+    name: str
+    title: str
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray
@@ -67,6 +70,8 @@ def _full(entries: dict[int, float], size: int) -> np.ndarray:
 
 def _heun() -> Tableau:
     return Tableau(
+        "heun",
+        "Heun's method",
         _lower([[], [1]]),
         np.array([1 / 2, 1 / 2]),
         np.array([0.0, 1.0]),
@@ -90,12 +95,15 @@ def _dormand_prince() -> Tableau:
     )
     b = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84])
     e = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
-    return Tableau(a, b, np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]), (e,), 5, 4, 3.3, beta=0.08)
+    c = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1])
+    return Tableau("dopri5", "Dormand–Prince 5(4)", a, b, c, (e,), 5, 4, 3.3, beta=0.08)
 
 
 def _dormand_prince_8() -> Tableau:
     a = np.array([_full(row, 12) for row in dop853.A])
     return Tableau(
+        "dop853",
+        "DOP853",
         a,
         _full(dop853.B, 12),
         np.array(dop853.C),
@@ -107,18 +115,11 @@ def _dormand_prince_8() -> Tableau:
     )
 
 
-TABLEAUS = {"heun": _heun(), "dopri5": _dormand_prince(), "dop853": _dormand_prince_8()}
+TABLEAUS = {tableau.name: tableau for tableau in (_heun(), _dormand_prince(), _dormand_prince_8())}
 
-WIDTH = 4
 _VECTOR = f"<{WIDTH} x double>"
 
-
-def padded(size: int) -> int:
-    """Rounded up to whole vector registers."""
-    return (size + WIDTH - 1) // WIDTH * WIDTH
-
-
-_lock, _compiled = threading.Lock(), dict[tuple[str, int], Kernel]()
+_lock, _compiled = threading.Lock(), dict[tuple[Tableau, int], Kernel]()
 """Code once made is kept: runs in other threads may be in it."""
 
 END = 0
@@ -131,15 +132,14 @@ def combine(sums, place, h, y, k, out):
     call(int(sums[place]), h, y, k, y, out)
 
 
-def addresses(name: str, size: int) -> list[int]:
+def addresses(tableau: Tableau, size: int) -> list[int]:
     """Machine code of all sums of a method, for vectors of this size that stand `padded` behind each other."""
-    stride, sums = padded(size), list(TABLEAUS[name].sums())
+    stride, sums = padded(size), list(tableau.sums())
     with _lock:
-        if (name, stride) not in _compiled:
-            _compiled[name, stride] = compiled(
-                "\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(sums)), "sum0"
-            )
-        code = _compiled[name, stride]
+        if (tableau, stride) not in _compiled:
+            text = "\n".join(_assembly(f"sum{i}", *sum_, stride) for i, sum_ in enumerate(sums))
+            _compiled[tableau, stride] = compiled(text, "sum0")
+        code = _compiled[tableau, stride]
     return [code.address_of(f"sum{i}") for i in range(len(sums))]
 
 

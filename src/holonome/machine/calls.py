@@ -10,7 +10,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import cfunc, njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 Doubles = types.CPointer(types.float64)
 Integers = types.CPointer(types.int32)
@@ -35,27 +35,44 @@ class NativeKernel:
         return self._compiled.address
 
 
+def _data(cg: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The address behind a pointer, or behind an array, which stands for one in a checked build."""
+    return cg.make_array(kind)(cg, builder, value).data if isinstance(kind, types.Array) else value
+
+
 @intrinsic
 def _call(typingctx, address, t, y, z, context, out):
     """Call the kernel at an address."""
+    given = (t, y, z, context, out)
 
     def codegen(cg, builder, signature, arguments):
-        function = ir.FunctionType(
-            cg.get_value_type(KERNEL.return_type), [cg.get_value_type(a) for a in KERNEL.args]
-        )
-        return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        kinds = [cg.get_value_type(kind) for kind in KERNEL.args]
+        function = ir.FunctionType(cg.get_value_type(KERNEL.return_type), kinds)
+        pointers = [_data(cg, builder, *pair) for pair in zip(signature.args[2:], arguments[2:], strict=True)]
+        return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [arguments[1], *pointers])
 
-    return KERNEL.return_type(types.int64, *KERNEL.args), codegen
+    kinds = [
+        kind if isinstance(kind, types.Array) else told for kind, told in zip(given, KERNEL.args, strict=True)
+    ]
+    return KERNEL.return_type(types.int64, *kinds), codegen
 
 
 @intrinsic
-def _shift(typingctx, pointer, offset):
-    """Pointer arithmetic: the address of ``pointer[offset]``."""
+def _shift(typingctx, place, offset):
+    """Pointer arithmetic: the address of ``place[offset]``; of an array, the rest of it from there."""
 
     def codegen(cg, builder, signature, arguments):
-        return builder.gep(arguments[0], [arguments[1]])
+        if not isinstance(place, types.Array):
+            return builder.gep(arguments[0], [arguments[1]])
+        whole = cg.make_array(place)(cg, builder, arguments[0])
+        rest = cg.make_array(place)(cg, builder)
+        size = cg.get_constant(types.intp, 8)
+        length = builder.sub(builder.extract_value(whole.shape, 0), arguments[1])
+        data = builder.gep(whole.data, [arguments[1]])
+        cg.populate_array(rest, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
+        return rest._getvalue()
 
-    return pointer(pointer, types.int64), codegen
+    return place(place, types.int64), codegen
 
 
 @intrinsic
@@ -64,11 +81,9 @@ def _integers(typingctx, place):
 
     def codegen(cg, builder, signature, arguments):
         target = cg.get_value_type(Integers)
-        return (
-            builder.inttoptr(arguments[0], target)
-            if isinstance(place, types.Integer)
-            else builder.bitcast(arguments[0], target)
-        )
+        if isinstance(place, types.Integer):
+            return builder.inttoptr(arguments[0], target)
+        return builder.bitcast(_data(cg, builder, place, arguments[0]), target)
 
     return Integers(types.int64 if isinstance(place, types.Integer) else place), codegen
 
@@ -78,7 +93,7 @@ def _pointer(typingctx, array):
     """Address of an array's data."""
 
     def codegen(cg, builder, signature, arguments):
-        return cg.make_array(signature.args[0])(cg, builder, arguments[0]).data
+        return _data(cg, builder, signature.args[0], arguments[0])
 
     return Doubles(array), codegen
 
@@ -88,6 +103,30 @@ shift: Any = _shift
 integers: Any = _integers
 pointer: Any = _pointer
 carray: Any = numba.carray  # pyright: ignore[reportPrivateImportUsage]
+
+
+def as_vector(place, size):
+    """A vector as an array."""
+    raise NotImplementedError("for compiled code")
+
+
+def as_matrix(place, rows, columns):
+    """A vector as a matrix, row by row."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(as_vector, inline="always")
+def _as_vector(place, size):
+    if isinstance(place, types.Array):
+        return lambda place, size: place[:size]
+    return lambda place, size: carray(place, (size,))
+
+
+@overload(as_matrix, inline="always")
+def _as_matrix(place, rows, columns):
+    if isinstance(place, types.Array):
+        return lambda place, rows, columns: place[: rows * columns].reshape((rows, columns))
+    return lambda place, rows, columns: carray(place, (rows, columns))
 
 
 @njit(cache=True)

@@ -66,9 +66,9 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
 def plot_condition(solution: Solution, axes: Axes | None = None) -> Axes:
     """Condition of (M Gᵀ; G 0) and of G over time; singular positions that were passed are marked."""
     system = solution.system
-    axes, n, m = one(axes), system.dim, system.m
-    y = solution.states[:, : 2 * n].T
-    t, y = smooth(solution, y, lambda: np.concatenate([y[n:], solution.rates]))
+    axes, n, m = one(axes), system.n, system.m
+    y = solution.states[:, : system.state_size].T
+    t, y = smooth(solution, y, lambda: np.concatenate([solution.v, solution.rates]))
     count = int(min(_POINTS, t.size, max(20, _WORK / (10 * (n + m) ** 3))))
     chosen = np.unique(np.linspace(0, t.size - 1, count).astype(int)) if t.size else np.zeros(0, int)
     whole, rows = np.full((2, chosen.size), np.nan)

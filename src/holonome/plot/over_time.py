@@ -126,8 +126,8 @@ def plot_joint_forces(
 
 def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """M and G, with the rows of velocity constraints, at one point; None if they cannot be evaluated there."""
-    found, n = kernels(system), system.dim
-    pieces = found.evaluate_pieces(found.context(system), float(t), y[:n], y[n : 2 * n])
+    found = kernels(system)
+    pieces = found.evaluate_pieces(found.context(system), float(t), np.ascontiguousarray(y))
     return None if pieces is None else (pieces["M"], pieces["C"])
 
 
@@ -204,22 +204,23 @@ def conserves_energy(solution: Solution) -> bool:
     """Whether the system keeps its energy: E′ along q′ = v, v′ = a, by differences, is small beside the power
     that kinetic and potential energy exchange.
     """
-    t, n, dim = solution.t, solution.system.n, solution.system.dim
+    t, n, size = solution.t, solution.system.n, solution.system.state_size
     if solution.energy is None or t.size < 2:
         return False
     k = np.unique(np.linspace(0, t.size - 1, 40).astype(int))
-    states, rates = np.ascontiguousarray(solution.states[k, : 2 * dim]), np.zeros((k.size, 2 * dim))
-    rates[:, :n], rates[:, dim:] = states[:, dim : dim + n], solution.rates[:, k].T
+    states, rates = np.ascontiguousarray(solution.states[k, :size]), np.zeros((k.size, size))
+    rates[:, :n] = states[:, n : 2 * n]
+    rates[:, n:] = solution.rates[:, k].T
     speed, acceleration = (
         np.max(np.abs(rates[:, :n]), initial=0.0),
-        np.max(np.abs(rates[:, dim : dim + n]), initial=0.0),
+        np.max(np.abs(rates[:, n : 2 * n]), initial=0.0),
     )
     h = 1e-4 * min(speed / acceleration if acceleration > 0 else np.inf, abs(t[-1] - t[0]))
     if not h > 0:
         return True
     position, velocity = (
-        np.where(np.arange(2 * dim) < dim, rates, 0.0),
-        np.where(np.arange(2 * dim) >= dim, rates, 0.0),
+        np.where(np.arange(size) < n, rates, 0.0),
+        np.where(np.arange(size) >= n, rates, 0.0),
     )
 
     def power(direction: np.ndarray, time: float) -> np.ndarray:

@@ -13,8 +13,6 @@ import numpy as np
 from holonome.machine.compilation import kernel
 from holonome.machine.context import PARAMETERS
 from holonome.machine.supplied import Foreign
-from holonome.problem.system import System
-from holonome.problem.user_function import UserFunction
 
 
 @dataclass(frozen=True)
@@ -87,15 +85,13 @@ class CompiledEvents:
     system.
     """
 
-    def __init__(self, system: System, events: Sequence[Event]) -> None:
+    def __init__(self, system: Any, events: Sequence[Event]) -> None:
         self.events = tuple(events)
         self.foreign: dict[int, Foreign] = {}
         values, blocks = [], []
         offset = start = system.context_size
         for i, event in enumerate(self.events):
-            expression = UserFunction(
-                f"events[{i}]", event.function, system.n, system.parameters, system.further_values
-            ).expression(system.symbols)
+            expression = system.event_expression(f"events[{i}]", event.function)
             if isinstance(expression, Foreign):
                 self.foreign[offset] = expression
                 offset += expression.size
@@ -104,9 +100,8 @@ class CompiledEvents:
                 expression, _ = expression.symbols(block)
             values.append(expression)
         self.extra = offset - start
-        model = system.model
-        out = ca.densify(ca.vertcat(*values))
-        inputs = [model.t, ca.vertcat(model.q, model.v), ca.SX(0, 1), ca.vertcat(model.p, *blocks)]
+        out, state = ca.densify(ca.vertcat(*values)), system.model.y
+        inputs = [system.symbols["t"], state, ca.SX(0, 1), ca.vertcat(system.context_symbols, *blocks)]
         self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.foreign))
         self.address = self._kernel.address
 
@@ -117,7 +112,7 @@ class CompiledEvents:
             context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
 
 
-def compiled_events(system: System, events: Sequence[Event]) -> CompiledEvents:
+def compiled_events(system: Any, events: Sequence[Event]) -> CompiledEvents:
     """Compiled once for the same functions of the same system."""
     key = ("events", *[event.function for event in events])
     try:

@@ -9,7 +9,7 @@ B = M⁻¹Gᵀ.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from holonome.machine.compilation import Kernel, kernel
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.problem.parameters import Parameters
+from holonome.problem.vectors import vector
 from holonome.tracing import Untraceable, argument_names, trace, traced
 
 
@@ -48,6 +49,8 @@ class Equations:
         The matrix B; None for a mechanical system, where B = M⁻¹Cᵀ.
     mass
         Factors of M = LDLᵀ, for a mechanical system.
+    s, r
+        First-order states of a mechanical system, and their rates.
     """
 
     order: int
@@ -63,6 +66,8 @@ class Equations:
     matrix: Callable[[Callable, int], ca.SX]
     given: ca.SX | None = None
     mass: tuple | None = None
+    s: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    r: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @property
     def n(self) -> int:
@@ -74,8 +79,13 @@ class Equations:
         return self.w.numel()
 
     @property
+    def y(self) -> ca.SX:
+        """The state, as kernels are given it."""
+        return self.state
+
+    @property
     def state(self) -> ca.SX:
-        return ca.vertcat(self.x, self.v) if self.order == 2 else self.x
+        return ca.vertcat(self.x, self.v, self.s) if self.order == 2 else self.x
 
     def By(self, y: ca.SX) -> ca.SX:
         """B y; for fewer y than rows, with the columns of the first of them, which are those of g."""
@@ -92,6 +102,10 @@ class HigherIndex:
 
     order: int
     f_arguments: tuple[str, ...]
+    mechanical = False
+    states: Mapping[str, float] = {}
+    invariant_count = 0
+    projects = False
 
     def __init__(
         self,
@@ -202,9 +216,84 @@ class HigherIndex:
 
         return self.compiled.once(("kernel", name), make)
 
-    def context(self) -> np.ndarray:
+    @property
+    def levels(self) -> int:
+        """Of x and its derivatives in a state."""
+        return self.order
+
+    @property
+    def state_size(self) -> int:
+        """Numbers of a state: x, for index 3 with x′."""
+        return self.order * self.n
+
+    @property
+    def all_names(self) -> list[str]:
+        return self.names
+
+    @property
+    def foreign(self) -> list:
+        """Functions that are called rather than traced: there are none."""
+        return []
+
+    @property
+    def formulas(self) -> list[ca.SX]:
+        """Expressions in which conditions on time are looked for."""
+        return [self.equations.f, self.equations.B, self.equations.g]
+
+    @property
+    def model(self) -> Equations:
+        return self.equations
+
+    def split_state(self, rows: np.ndarray, single: bool) -> Any:
+        """x, for index 3 (x, x′), from stored states, one a row."""
+        parts = tuple(rows[:, i * self.n : (i + 1) * self.n].T for i in range(self.order))
+        if single:
+            parts = tuple(part[:, 0] for part in parts)
+        return parts if self.order == 2 else parts[0]
+
+    def full_state(self, x0: Any, v0: Any, s0: Any) -> np.ndarray:
+        """A state from the user's initial values."""
+        if s0 is not None:
+            raise ValueError("s0: a problem of index 2 or 3 has no first-order states; leave it out")
+        x = vector("x0", x0, self.n)
+        if self.order == 1:
+            if v0 is not None:
+                raise ValueError("v0: a problem of index 2 has no velocities; leave it out")
+            return x
+        return np.concatenate([x, np.zeros(self.n) if v0 is None else vector("v0", v0, self.n)])
+
+    def require_consistent(self, t0: float, state: np.ndarray) -> None:
+        """The start must satisfy g = 0 (2.3b), and for index 3 g′ = 0 (4.3b)."""
+        if not np.all(np.isfinite(state)):
+            raise ValueError("x0: not finite")
+        g, w = (np.array(value).ravel() for value in self.values(t0, state, self.parameters.flat))
+        for name, values in (("g", g), ("dg/dt", w)):
+            if not np.all(np.abs(values) <= 1e-6 * (1 + np.max(np.abs(state)))):
+                shown = np.array2string(values, precision=3)
+                raise ValueError(f"x0: {name} = {shown} at the start; it must vanish there")
+
+    def event_expression(self, role: str, function: Callable) -> ca.SX:
+        """An event as an expression."""
+        value, shape = self._trace(role, function, self.f_arguments)
+        if value.numel() != 1:
+            raise ModelError(f"{role} has shape {shape}; expected a number")
+        return value
+
+    @property
+    def context_size(self) -> int:
+        return self.parameters.size + 1
+
+    @property
+    def context_symbols(self) -> ca.SX:
+        """Symbols of what a context holds behind its record."""
+        return ca.vertcat(self.symbols["p"], ca.SX.sym("free"))
+
+    def solvers(self, out: ca.SX) -> tuple[int, ...]:
+        return ()
+
+    def context(self, extra: int = 0) -> np.ndarray:
         """All that stays fixed in a run."""
-        context = np.zeros(PARAMETERS + self.parameters.size + 1)
+        context = np.zeros(PARAMETERS + self.context_size + extra)
         context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
         return context
 
@@ -287,4 +376,6 @@ def mechanical(model: Model, matrix: Callable[[Callable, int], ca.SX]) -> Equati
         model.gamma,
         matrix,
         mass=factors,
+        s=model.s,
+        r=model.r,
     )

@@ -22,6 +22,7 @@ from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction, probe_points
+from holonome.problem.vectors import vector
 from holonome.tracing import argument_names, trace, traced
 
 DERIVATIVES = {"constraint_q": "constraint", "force_q": "force", "force_v": "force"}
@@ -122,7 +123,7 @@ class System:
             _start_values("states", states, "rate", rate),
             _start_values("unknowns", unknowns, "equations", equations),
         )
-        self.dim = self.n + len(self.states)
+        self.state_size = 2 * self.n + len(self.states)
         given = {
             "mass": mass,
             "force": force,
@@ -161,6 +162,47 @@ class System:
             _distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )
         self._check_derivatives()
+
+    mechanical = True
+    levels = 2
+
+    @property
+    def formulas(self) -> list[ca.SX]:
+        """Expressions in which conditions on time are looked for."""
+        model = self.model
+        return [model.M, model.f, model.g, model.h, model.r]
+
+    def split_state(self, rows: np.ndarray, single: bool) -> Any:
+        """(q, v), or x of an ODE, from stored states, one a row."""
+        n = self.n
+        parts = (rows[:, :n].T, rows[:, n : 2 * n].T) if n else (rows[:, : self.state_size].T,)
+        if single:
+            parts = tuple(part[:, 0] for part in parts)
+        return parts if n else parts[0]
+
+    def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
+        """A state (q, v, s) from the user's initial values."""
+        n, k = self.n, len(self.states)
+        if s0 is not None and not k:
+            raise ValueError("s0: the system has no first-order states")
+        y = np.zeros(self.state_size)
+        y[:n] = vector("q0", q0, n)
+        if v0 is not None:
+            y[n : 2 * n] = vector("v0", v0, n)
+        if k:
+            y[2 * n :] = list(self.states.values()) if s0 is None else vector("s0", s0, k)
+        return y
+
+    def event_expression(self, role: str, function: Callable) -> ca.SX | Foreign:
+        """An event as an expression, or as a function to be called."""
+        return UserFunction(role, function, self.n, self.parameters, self.further_values).expression(
+            self.symbols
+        )
+
+    @property
+    def context_symbols(self) -> ca.SX:
+        """Symbols of what a context holds behind its record."""
+        return self.model.p
 
     @property
     def paths(self) -> dict[str, str]:
@@ -247,7 +289,7 @@ class System:
         for name, (offset, _) in self._solved.items():
             block = slice(
                 PARAMETERS + offset + 3,
-                PARAMETERS + offset + solved.block_size(self._further[name].size, 2 * self.dim),
+                PARAMETERS + offset + solved.block_size(self._further[name].size, self.state_size),
             )
             target[block] = source[block]
 
@@ -259,7 +301,7 @@ class System:
     def _head_of_solved(self, name: str) -> list[float]:
         step = self.kernel(f"step of {name}", self._newton_step(name)).address
         prediction = self.kernel("step of w: prediction", _tangent).address if name == "w" else 0
-        return solved.head(step, prediction, self._further[name].size, 2 * self.dim)
+        return solved.head(step, prediction, self._further[name].size, self.state_size)
 
     def _newton_step(self, name: str) -> Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, None]]:
         """The step of Newton's method for the unknowns, or for λ from C M⁻¹(f(λ) − Cᵀ λ) + γ = 0."""
@@ -366,16 +408,9 @@ class System:
         t, q, v, p, s, w, lam = self.symbols.values()
         none = ca.SX(0, 1)
         M, force = ca.sparsify(ca.reshape(expressions["mass"], n, n).T), expressions["force"]
-        if self.states:
-            q, v, M, force = (
-                ca.vertcat(q, ca.SX.sym("no_q", s.numel())),
-                ca.vertcat(v, s),
-                ca.diagcat(M, ca.SX.eye(s.numel())),
-                ca.vertcat(force, expressions["rate"]),
-            )
         for name, symbols in (("w", w), ("lam", lam)):
             if name in self._further:
-                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel(), 2 * self.dim))
+                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel(), self.state_size))
                 blocks += [block[: solved.HEAD], symbols, block[solved.HEAD + symbols.numel() :]]
                 self._solved[name] = offset, symbols
                 offset += block.numel()
@@ -394,7 +429,8 @@ class System:
             expressions.get("potential"),
             given,
             tuple(self._foreign),
-            states=len(self.states),
+            s=s,
+            r=expressions.get("rate", none),
             u=w if "w" in self._further else none,
             k=expressions.get("equations", none),
             lam=lam if "lam" in self._further else none,
@@ -614,8 +650,8 @@ class System:
 
 
 def _tangent(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
-    """By how much the unknowns change for z = (Δt, Δq, Δv), to first order."""
-    move = ca.SX.sym("move", 1 + 2 * model.n)
+    """By how much the unknowns change for z = (Δt, Δy), to first order."""
+    move = ca.SX.sym("move", 1 + model.y.numel())
     return model.y, move, ca.densify(model.u_t * move[0] + model.u_q @ move[1 : 1 + model.n]), None
 
 
@@ -671,6 +707,11 @@ class ODE(System):
             parameters=parameters,
             name=name,
         )
+
+    def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
+        if v0 is not None or s0 is not None:
+            raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
+        return vector("x0", q0, len(self.states))
 
     def __repr__(self) -> str:
         return f"ODE({self.name!r}, n={len(self.states)})"

@@ -25,7 +25,7 @@ _NUMBERS = (
     "nfev",
     "steps",
     "rejections",
-    "landings",
+    "projections",
     "dense_calls",
     "lowest_rank",
     "njev",
@@ -86,7 +86,7 @@ def read_npz(path: Path, system: System | None) -> Solution:
             f"system: {found.n} coordinates and {found.m} constraints; the result in {str(path)!r} has "
             f"{len(data['q'])} and {len(data['lam'])}"
         )
-    states = np.concatenate([data["q"], np.zeros_like(data["s"]), data["v"], data["s"], data["lam"]]).T.copy()
+    states = np.concatenate([data["q"], data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
     history = History(data["accepted"], data["rejected"]) if "accepted" in data else None
     return Solution(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, kernels, over_points
+from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels, over_points
 from holonome.dynamics.start import Start
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
+from holonome.results.frozen import Frozen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +67,7 @@ class History:
         return [CAUSES[int(code)] for code in self.rejected[:, 3]]
 
 
-@dataclass(eq=False, repr=False)
-class Solution:
+class Solution(Frozen):
     """Result of :func:`holonome.solve`.
 
     Attributes
@@ -115,7 +115,7 @@ class Solution:
     nfev: int
     steps: int
     rejections: int
-    landings: int
+    projections: int
     rtol: float
     atol: Any
     start: Start | None = None
@@ -130,16 +130,14 @@ class Solution:
     error_failures: int = 0
     newton_failures: int = 0
     splits: int = 0
-    singular_times: np.ndarray = field(default_factory=lambda: _NO_TIMES)
-    remarks: list[Callable[[Solution], str]] = field(default_factory=list)
+    iterations: int = 0
+    singular_times: np.ndarray = _NO_TIMES
+    remarks: tuple[Callable[[Solution], str], ...] = ()
 
-    @property
+    @cached_property
     def message(self) -> str:
-        """What happened, in words; remarks that take time are made when first asked for."""
-        while self.remarks:
-            self.outcome += self.remarks[0](self)
-            self.remarks = self.remarks[1:]
-        return self.outcome
+        """What happened, in words; remarks that take time are made when this is first asked for."""
+        return self.outcome + "".join(remark(self) for remark in self.remarks)
 
     @property
     def success(self) -> bool:
@@ -151,12 +149,12 @@ class Solution:
 
     @property
     def v(self) -> np.ndarray:
-        return self.states[:, self.system.dim : self.system.dim + self.system.n].T
+        return self.states[:, self.system.n : 2 * self.system.n].T
 
     @property
     def s(self) -> np.ndarray:
         """First-order states, (states, points)."""
-        return self.states[:, self.system.dim + self.system.n : 2 * self.system.dim].T
+        return self.states[:, 2 * self.system.n : self.system.state_size].T
 
     @property
     def x(self) -> np.ndarray:
@@ -166,9 +164,7 @@ class Solution:
     @property
     def y(self) -> np.ndarray:
         """Positions and velocities together, (2n, points)."""
-        return (
-            np.concatenate([self.q, self.v]) if self.system.states else self.states[:, : 2 * self.system.n].T
-        )
+        return self.states[:, : 2 * self.system.n].T
 
     @cached_property
     def w(self) -> np.ndarray:
@@ -208,24 +204,22 @@ class Solution:
         return (
             None
             if self.event_states is None
-            else [
-                states[:, self.system.dim : self.system.dim + self.system.n] for states in self.event_states
-            ]
+            else [states[:, self.system.n : 2 * self.system.n] for states in self.event_states]
         )
 
     @property
     def _kernels(self):
         return kernels(self.system)
 
-    def _over(self, address: int, size: int, twin: int = 0) -> np.ndarray:
+    def _over(self, address: int, size: int, dense: int = 0) -> np.ndarray:
         out = np.full((self.t.size, size), np.nan)
         if size and self.t.size:
             over_points(
                 address,
-                twin,
+                dense,
                 self._kernels.context(self.system),
                 self.t,
-                np.ascontiguousarray(self.states[:, : 2 * self.system.dim]),
+                np.ascontiguousarray(self.states[:, : self.system.state_size]),
                 out,
                 64 if self.system.unknowns else 1,
             )
@@ -233,22 +227,19 @@ class Solution:
 
     @cached_property
     def lam(self) -> np.ndarray:
-        if self.states.shape[1] > 2 * self.system.dim:
-            return self.states[:, 2 * self.system.dim :].T
+        if self.states.shape[1] > self.system.state_size:
+            return self.states[:, self.system.state_size :].T
         return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
-
-    @cached_property
-    def a(self) -> np.ndarray:
-        return self.rates[: self.system.n]
 
     @cached_property
     def rates(self) -> np.ndarray:
         """Accelerations, and the rates of the first-order states behind them."""
-        from holonome.dynamics.kernels import dense_derivative
+        size = self.system.state_size
+        return self._over(self._kernels.derivative, size, dense_derivative.address)[self.system.n :]
 
-        return self._over(self._kernels.derivative, 2 * self.system.dim, dense_derivative.address)[
-            self.system.dim :
-        ]
+    @property
+    def a(self) -> np.ndarray:
+        return self.rates[: self.system.n]
 
     @cached_property
     def _residuals(self) -> np.ndarray:
@@ -492,12 +483,6 @@ class Solution:
         from holonome.results.files import read_npz
 
         return read_npz(Path(path), system)
-
-
-def rank_fell(times: np.ndarray) -> str:
-    """Where the rank of the constraints fell on the way, in words."""
-    shown = ", ".join([f"{t:.6g}" for t in times[:_EVENTS_SHOWN]] + ["…"] * (times.size > _EVENTS_SHOWN))
-    return f" (the rank of the constraints fell on the way, {'once' if times.size == 1 else f'{times.size} times'}: t = {shown})"
 
 
 def count(number: int, thing: str) -> str:

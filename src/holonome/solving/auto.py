@@ -1,110 +1,116 @@
 """Stiffness without expertise: a relay of explicit and implicit legs, for method "auto".
 
 A run begins explicit.  When its steps look as if stability limited them (`_looks_stiff` in
-:mod:`holonome.integrators.runge_kutta`), and after every few thousand steps, the fastest rate of the system,
-ρ, is estimated by power iteration on differences of the accelerations.  Where the step is no longer small
-against 1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few hundred steps;
-the one that makes more progress for its cost goes on.  Back it goes the same way, where the implicit steps
-have become so small that an explicit method could take them.  Costs are counted in instructions of the
-kernels, so the decision is the same on every machine.  An oscillation above the tolerance has to be resolved
-by either kind, and then the explicit one wins.
+:mod:`holonome.integrators.runge_kutta_steps`), and after every few thousand steps, the fastest rate of the system, ρ, is
+estimated by power iteration on differences of the accelerations.  Where the step is no longer small against 1/ρ,
+stability may be what limits it, and an implicit leg is tried from there for a few hundred steps; the one that makes more
+progress for its cost goes on.  Back it goes the same way, where the implicit steps have become so small that an explicit
+method could take them.  Costs are counted in instructions of the kernels, so the decision is the same on every machine.
+An oscillation above the tolerance has to be resolved by either kind, and then the explicit one wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from holonome.dynamics.kernels import kernels
-from holonome.integrators import bdf
-from holonome.integrators import loop as run
-from holonome.integrators import runge_kutta as rk
+from holonome.dynamics.start import consistent_state
+from holonome.errors import HolonomeError
+from holonome.integrators import loop
+from holonome.integrators.contract import Request
+from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
-from holonome.results.solution import History, Solution
+from holonome.problem.event import Event
+from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, registry
 from holonome.solving.run import Run
-from holonome.solving.stepping import UNTESTED, Implicit
 
 CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
 _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
 
 
-def watch_stiffness(leg: Run) -> None:
-    """Have an explicit leg stop once when its steps look stiff."""
-    leg.memory[rk.STIFF] = 1.0
-
-
 class Relay:
-    """Legs of one run; ``open_leg(implicit, t, y, leg)`` makes the next one, or None if it cannot start."""
+    """Legs of one run."""
 
-    def __init__(self, first: Run, open_leg: Callable[[bool, float, np.ndarray, Run], Run | None]) -> None:
-        self.legs, self.open_leg, self.switches = [first], open_leg, []
+    def __init__(self, first: Run) -> None:
+        self.legs = [first]
+        first.stepper.watch_stiffness(first.memory)
 
-    def go_on(self, progress) -> int:
+    def go_on(self, progress: Any) -> int:
         """To the end, or to where nothing goes on."""
         leg, pause = self.legs[0], CHECK_EVERY
-        mark = _Mark(leg, leg.t0, 0.0)
+        mark = _Mark(leg, leg.task.t0, 0.0)
         while True:
             code = leg.go_on(progress, steps=pause)
-            if code != run.FULL:
+            if code != loop.FULL:
                 return code
             if leg.stepper.met_stiffness(leg.memory):
-                pause, leg.memory[rk.STIFF] = SOON, 0.0
+                pause = SOON
+                leg.stepper.watch_stiffness(leg.memory, False)
             rival, rival_code = self._rival(leg, mark)
             if rival is None:
                 pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
                 mark = _Mark(leg)
                 continue
             self.legs.append(rival)
-            self.switches.append((float(leg.memory[run.T]), rival.name))
-            if rival_code != run.FULL:
+            if rival_code != loop.FULL:
                 return rival_code
             leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
-            if not isinstance(leg.stepper, Implicit):
-                watch_stiffness(leg)
+            leg.stepper.watch_stiffness(leg.memory)
 
     def _rival(self, leg: Run, mark: _Mark) -> tuple[Run | None, int]:
         """A leg of the other kind that does better from here, if there is one."""
-        implicit = isinstance(leg.stepper, Implicit)
-        t, y = float(leg.memory[run.T]), leg.state[: 2 * leg.system.dim].copy()
-        stiffness = abs(float(leg.memory[run.H])) * fastest_rate(leg, t, y)
+        implicit = leg.stepper.implicit
+        y = leg.state[: leg.system.state_size].copy()
+        stiffness = abs(float(RunState.of(leg.memory)["h"])) * fastest_rate(leg, leg.t, y)
         mark.suspicious = stiffness < _NOT_STIFF if implicit else stiffness > _STIFF
-        if not mark.suspicious:
-            return None, run.FULL
-        rival = self.open_leg(not implicit, t, y, leg)
+        rival = next_leg(leg, leg.t, y) if mark.suspicious else None
         if rival is None:
-            return None, run.FULL
+            return None, loop.FULL
         begin = _Mark(rival)
         code = rival.go_on(False, steps=TRIAL)
-        if code in (run.DONE, run.TERMINATED) or (
-            code == run.FULL and begin.efficiency() > _BETTER * mark.efficiency()
-        ):
-            return rival, code
-        return None, run.FULL
+        better = code == loop.FULL and begin.efficiency() > _BETTER * mark.efficiency()
+        return (rival, code) if better or code in (loop.DONE, loop.TERMINATED) else (None, loop.FULL)
 
-    def finish(self, code: int, start, keep: bool, dense: bool) -> Solution:
-        """One result from all legs."""
-        parts = [
-            leg.finish(
-                code if leg is self.legs[-1] else run.DONE,
-                start if leg is self.legs[0] else None,
-                keep,
-                dense,
-            )
-            for leg in self.legs
-        ]
-        solution = (
-            parts[-1]
-            if len(parts) == 1
-            else _merged(parts, np.array([leg.memory[run.T] for leg in self.legs]))
+
+def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
+    """The same run from here on by a method of the other kind; None if it cannot start here."""
+    task, system, implicit = leg.task, leg.system, not leg.stepper.implicit
+    try:
+        start = consistent_state(system, y, t, repair=True)
+    except (HolonomeError, ValueError):
+        return None
+    name = STIFF_METHOD if implicit else AUTO_METHOD
+    method, direction = registry()[name].method, task.direction
+    formulation = method.formulation.for_run(task.t1 - t, 0.0)
+    stepper = method.integrator.stepper(Request(system, formulation, 0.0, direction))
+    stepper.invariants = leg.stepper.invariants
+    stepper.left_out = leg.stepper.left_out
+    terminal = RunState.vector(leg.memory, "event_terminal")
+    events = [
+        Event(event.function, int(left), event.direction)
+        for event, left in zip(task.events, terminal, strict=True)
+    ]
+    times = None if task.t_eval is None else task.t_eval[direction * task.t_eval > direction * t]
+    run = Run(
+        task._replace(
+            name=name,
+            stepper=stepper,
+            t0=t,
+            y0=start.state,
+            t_eval=times,
+            events=events,
+            first_step=None if implicit else abs(float(RunState.of(leg.memory)["h"])),
+            max_steps=max(1, task.max_steps - leg.tried),
         )
-        if self.switches:
-            told = ", then ".join(f"{name} from t = {t:.6g}" for t, name in self.switches)
-            solution.outcome += f" (stiffness was met: {self.legs[0].name}, then {told})"
-            solution.method = "auto: " + " → ".join(leg.name for leg in self.legs)
-        return solution
+    )
+    system.copy_unknowns(leg.context, run.context)
+    if implicit:
+        stepper.expect_disturbance(run.memory)
+    run.restart(start.state)
+    return run
 
 
 class _Mark:
@@ -112,35 +118,19 @@ class _Mark:
 
     def __init__(self, leg: Run, t: float | None = None, cost: float | None = None) -> None:
         self.leg, self.suspicious = leg, False
-        self.t, self.cost = float(leg.memory[run.T]) if t is None else t, _cost(leg) if cost is None else cost
+        self.t = leg.t if t is None else t
+        self.cost = leg.stepper.cost(leg.memory) if cost is None else cost
 
     def efficiency(self) -> float:
-        return abs(float(self.leg.memory[run.T]) - self.t) / max(_cost(self.leg) - self.cost, 1.0)
-
-
-def _cost(leg: Run) -> float:
-    """Instructions spent, in the kernels and around them."""
-    system, counts, stepper = leg.system, leg.counts, leg.stepper
-    steps = float(counts[run.ACCEPTED] + counts[run.REJECTED])
-    if isinstance(stepper, Implicit):
-        evaluation, factorization = stepper.compiled.instructions
-        return (
-            counts[run.NFEV] * evaluation
-            + counts[bdf.NJEV] * factorization
-            + steps * 30 * stepper.compiled.size
-        )
-    derivative, landing = kernels(system).instructions
-    return (
-        counts[run.NFEV] * (derivative + 12 * system.dim)
-        + leg.memory[run.LANDINGS] * landing
-        + steps * 20 * system.dim
-    )
+        """Time advanced for each instruction."""
+        cost = self.leg.stepper.cost(self.leg.memory) - self.cost
+        return abs(self.leg.t - self.t) / max(cost, 1.0)
 
 
 def fastest_rate(leg: Run, t: float, y: np.ndarray) -> float:
     """The spectral radius of the underlying ODE's Jacobian, roughly, by power iteration on differences."""
     derivative, size = kernels(leg.system).derivative, y.size
-    weight = np.max(leg.atol, where=np.less(leg.atol, UNTESTED), initial=0.0) + leg.rtol * np.abs(y)
+    weight = np.max(leg.task.atol) + leg.task.rtol * np.abs(y)
     base, moved = np.empty(size + 1), np.empty(size + 1)
     if run_kernel(derivative, t, y, y, leg.context, base) != OK:
         return 0.0
@@ -153,70 +143,7 @@ def fastest_rate(leg: Run, t: float, y: np.ndarray) -> float:
         if run_kernel(derivative, t, y + direction, y, leg.context, moved) != OK:
             return 0.0
         change = moved[:size] - base[:size]
-        rate = (
-            0.7 * rate + 0.3 * np.linalg.norm(change / weight) / 1e-2
-            if rate
-            else np.linalg.norm(change / weight) / 1e-2
-        )
+        found = np.linalg.norm(change / weight) / 1e-2
+        rate = 0.7 * rate + 0.3 * found if rate else found
         direction = change
     return float(rate)
-
-
-class JoinedOutput:
-    """Dense output of several legs: each answers for its own time."""
-
-    def __init__(self, outputs: list, ends: np.ndarray, way: float) -> None:
-        self.outputs, self.ends, self.way = outputs, ends, way
-
-    def __call__(self, t):
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        which = np.searchsorted(self.way * self.ends[:-1], self.way * times)
-        system = self.outputs[0].stepper.system
-        y = np.empty((2 * system.n or len(system.states), times.size))
-        for i, output in enumerate(self.outputs):
-            mine = which == i
-            if mine.any():
-                y[:, mine] = np.concatenate(output(times[mine])) if system.n else output(times[mine])
-        y = y[:, 0] if np.ndim(t) == 0 else y
-        return (y[: system.n], y[system.n :]) if system.n else y
-
-
-def _merged(parts: list[Solution], ends: np.ndarray) -> Solution:
-    """The legs' results, which end at these times, as one; the first point of a later leg is the last of the
-    one before it.
-    """
-    last, n = parts[-1], parts[0].system.dim
-    skip = [0] + [
-        int(part.t.size > 0 and before.t.size > 0 and part.t[0] == before.t[-1])
-        for before, part in pairwise(parts)
-    ]
-    last.t = np.concatenate([part.t[s:] for part, s in zip(parts, skip, strict=True)])
-    last.states = np.concatenate([part.states[s:, : 2 * n] for part, s in zip(parts, skip, strict=True)])
-    for name in (
-        "nfev",
-        "steps",
-        "rejections",
-        "landings",
-        "njev",
-        "nlu",
-        "error_failures",
-        "newton_failures",
-        "dense_calls",
-    ):
-        setattr(last, name, sum(getattr(part, name) for part in parts))
-    last.start, last.singular_times = parts[0].start, np.concatenate([part.singular_times for part in parts])
-    histories = [part.history for part in parts if part.history is not None]
-    if histories:
-        last.history = History(
-            np.concatenate([h.accepted[:, : run.STEP_COLUMNS] for h in histories]),
-            np.concatenate([h.rejected for h in histories]),
-        )
-    if last.t_events is not None:
-        count = len(last.t_events)
-        last.t_events = [np.concatenate([(part.t_events or [])[i] for part in parts]) for i in range(count)]
-        last.event_states = [
-            np.concatenate([(part.event_states or [])[i][:, : 2 * n] for part in parts]) for i in range(count)
-        ]
-    if last.sol is not None:
-        last.sol = JoinedOutput([part.sol for part in parts], ends, 1.0 if last.t[-1] >= last.t[0] else -1.0)
-    return last

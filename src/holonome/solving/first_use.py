@@ -20,7 +20,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import numba
 
-from holonome.integrators.runge_kutta import advance
+from holonome.integrators.runge_kutta_steps import advance
 from holonome.machine.compilation import cache_folder
 
 _COMPILED_FOLDERS = ("algebra", "coupling", "dynamics", "formulations", "integrators", "machine")
@@ -79,7 +79,7 @@ def is_compiled() -> bool:
 
 
 def _engine_is_cached() -> bool:
-    return any(Path(advance.stats.cache_path or ".").glob("runge_kutta.advance-*.nbi"))
+    return any(Path(advance.stats.cache_path or ".").glob("loop.advance_with_runge_kutta_steps-*.nbi"))
 
 
 def is_quiet() -> bool:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
+from holonome import integrators
 from holonome.formulations.compliant import Compliant
-from holonome.formulations.coordinate_projection import CoordinateProjection
-from holonome.formulations.coordinate_split import CoordinateSplit
-from holonome.formulations.ggl import GGL
-from holonome.formulations.index1 import Baumgarte, Index1
-from holonome.formulations.index2 import Index2
-from holonome.formulations.index3 import Index3
-from holonome.formulations.sequential_regularization import SRM
-from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.formulations.contract import Formulation
 from holonome.integrators.bdf import BDF
-from holonome.integrators.runge_kutta import RungeKutta
-
-Formulation = (
-    UnderlyingODE | Index1 | Index2 | Index3 | GGL | CoordinateProjection | CoordinateSplit | Compliant | SRM
-)
-Integrator = RungeKutta | BDF
+from holonome.integrators.contract import Integrator
 
 
 @dataclass(frozen=True)
@@ -29,12 +22,12 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`,
-        :class:`GGL`, :class:`CoordinateProjection`,
-        :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`.
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`,
+        :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
+        :class:`Formulation` of one's own.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential
-        regularization.
+        regularization, or an :class:`Integrator` of one's own.
 
     Examples
     --------
@@ -47,23 +40,25 @@ class Method:
     integrator: Integrator
 
     def __post_init__(self) -> None:
-        if not isinstance(self.formulation, Formulation):
+        formulation, integrator = self.formulation, self.integrator
+        if not isinstance(formulation, Formulation):
             raise TypeError(
-                f"Method: {self.formulation!r} is not a formulation; with {self.integrator!r} use "
-                "UnderlyingODE() or GGL()"
+                f"Method: {formulation!r} is not a formulation; with {integrator!r} use UnderlyingODE() or GGL()"
             )
-        if not isinstance(self.integrator, Integrator):
+        if not isinstance(integrator, Integrator):
+            raise TypeError(f"Method: {integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
+        if integrator.form(formulation) is None:
             raise TypeError(
-                f"Method: {self.integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()"
+                f"Method: {integrator!r} needs a {' or a '.join(integrator.needs)}, and {formulation!r} offers a "
+                f"{' or a '.join(formulation.offers)}; the nearest sensible choices are BDF() for this formulation or "
+                "UnderlyingODE() for this integrator"
             )
-        if isinstance(self.integrator, RungeKutta) and not isinstance(
-            self.formulation, (UnderlyingODE, Index1, SRM)
-        ):
-            raise TypeError(
-                f"Method: {self.integrator!r} is explicit and cannot advance {self.formulation!r}; the "
-                "nearest sensible choices are BDF() for this formulation "
-                "or UnderlyingODE() for this integrator"
-            )
+
+    @property
+    def label(self) -> str:
+        """A name for a method that was put together."""
+        form, what = self.integrator.form(self.formulation), type(self.formulation).__name__
+        return self.integrator.label if form == "rate" else f"{what} + {self.integrator.label}"
 
 
 @dataclass(frozen=True)
@@ -75,85 +70,29 @@ class Entry:
     reference: str
 
 
-_HAIRER = "Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993)"
-_EICH = "Eich, SIAM J. Numer. Anal. 30 (1993)"
-_DASSL = "Brenan, Campbell & Petzold, Numerical Solution of Initial-Value Problems in DAEs (1996)"
-_GGL = "Gear, Leimkuhler & Gupta, J. Comput. Appl. Math. 12 (1985)"
-_YEN = "Yen & Petzold, SIAM J. Sci. Comput. 19 (1998)"
-_ASCHER = "Ascher & Lin, SIAM J. Sci. Comput. 18 (1997)"
-_REGISTRY = {
-    "dopri5": Entry(
-        Method(UnderlyingODE(), RungeKutta("dopri5")),
-        "Dormand–Prince 5(4) with projection: for rough forces",
-        f"{_HAIRER}; {_EICH}",
-    ),
-    "dop853": Entry(
-        Method(UnderlyingODE(), RungeKutta("dop853")),
-        "Dormand–Prince 8(5,3) with projection: the fastest unless forces are rough or stiff",
-        f"{_HAIRER}; {_EICH}",
-    ),
-    "heun": Entry(
-        Method(UnderlyingODE(), RungeKutta("heun")),
-        "Heun's method of order 2 with projection: for order studies and rough forces",
-        f"{_HAIRER}; {_EICH}",
-    ),
-    "bdf": Entry(
-        Method(CoordinateProjection(), BDF()),
-        "BDF on index 1 with coordinate projection: the robust choice among the implicit methods",
-        f"{_EICH}; {_DASSL}",
-    ),
-    "ggl": Entry(
-        Method(GGL(), BDF()),
-        "BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler",
-        f"{_GGL}; {_DASSL}",
-    ),
-    "ggl*": Entry(
-        Method(GGL(predict_multipliers=True), BDF.dassl()),
-        "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the "
-        "motion",
-        f"{_YEN}; {_DASSL}",
-    ),
-    "cs": Entry(
-        Method(CoordinateSplit("CS"), BDF()),
-        "BDF with coordinate splitting, Newton's method without multipliers",
-        f"{_YEN}; {_DASSL}",
-    ),
-    "cm": Entry(
-        Method(CoordinateSplit("CM"), BDF()),
-        "BDF with coordinate splitting, the modified iteration for highly oscillatory systems",
-        f"{_YEN}; {_DASSL}",
-    ),
-    "srm": Entry(
-        Method(SRM(variant="singular"), RungeKutta("dop853")),
-        "sequential regularization, iterations advanced together; passes singular positions",
-        _ASCHER,
-    ),
-    "index3": Entry(Method(Index3(), BDF()), "BDF on the equations as they stand", _DASSL),
-    "index2": Entry(
-        Method(Index2(), BDF()), "BDF with the constraints on the velocity level; positions drift", _DASSL
-    ),
-    "index1": Entry(
-        Method(Index1(), BDF()), "BDF with the constraints on the acceleration level; drifts", _EICH
-    ),
-    "baumgarte": Entry(
-        Method(Baumgarte(), BDF()),
-        "BDF with Baumgarte's stabilisation of index 1",
-        "Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972)",
-    ),
-}
 AUTO, SMOOTH = "auto", "smooth"
 _SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
-"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow
-over the oscillations.  Without elastic elements the form is GGL.
+"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the
+oscillations.  Without elastic elements the form is GGL.
 """
 
-STIFF_METHOD = "bdf", _REGISTRY["bdf"].method
+STIFF_METHOD = "bdf"
 """What "auto" takes where stiffness limits the explicit methods."""
 
-_AUTO_METHOD = "dop853"
+AUTO_METHOD = "dop853"
 """What "auto" begins with: for the same error it takes less time than order 5, already for two digits
 (docs/which_method.md).
 """
+
+
+@cache
+def registry() -> dict[str, Entry]:
+    """All named methods, from the tables ``METHODS`` of the modules in :mod:`holonome.integrators`."""
+    found: dict[str, Any] = {}
+    for module in iter_modules(integrators.__path__):
+        found |= getattr(import_module(f"{integrators.__name__}.{module.name}"), "METHODS", {})
+    rows = sorted(found.items(), key=lambda row: "rate" not in row[1][1].needs)  # explicit methods first
+    return {name: Entry(Method(*row[:2]), *row[2:]) for name, row in rows}
 
 
 def methods() -> dict[str, Entry]:
@@ -163,44 +102,31 @@ def methods() -> dict[str, Entry]:
     --------
     >>> import holonome as hn
     >>> list(hn.methods())[:4]
-    ['dopri5', 'dop853', 'heun', 'bdf']
+    ['dopri5', 'dop853', 'heun', 'srm']
     >>> hn.methods()["ggl"].summary
     'BDF on the stabilised index-2 form of Gear, Gupta & Leimkuhler'
     """
-    return dict(_REGISTRY)
+    return dict(registry())
 
 
-def label(method: Method) -> str:
-    """A name for a method that was put together."""
-    integrator = method.integrator
-    if isinstance(method.formulation, SRM):
-        return f"SRM + {integrator.name if isinstance(integrator, RungeKutta) else 'BDF'}"
-    return (
-        integrator.name
-        if isinstance(integrator, RungeKutta)
-        else f"{type(method.formulation).__name__} + BDF"
-    )
-
-
-def resolve(method: str | Method, motion: str = "all") -> tuple[str, Method]:
+def resolve(method: str | Method, motion: str = "all", system: Any = None) -> tuple[str, Method]:
     """Name and method from what the user gave."""
     if motion not in ("all", SMOOTH):
         raise ValueError(f"motion: {motion!r} is not known; choose 'all' or 'smooth'")
     if motion == SMOOTH:
         if method != AUTO:
             raise ValueError(
-                f"method: {method!r} together with motion='smooth', which chooses the method itself; leave "
-                "one of them out"
+                f"method: {method!r} together with motion='smooth', which chooses the method itself; leave one of them "
+                "out"
             )
         return "smooth", _SMOOTH_METHOD
     if isinstance(method, Method):
-        return label(method), method
+        return method.label, method
     if method == AUTO:
-        method = _AUTO_METHOD
-    entry = _REGISTRY.get(method) if isinstance(method, str) else None
+        method = AUTO_METHOD if system is None or system.mechanical else "srm"
+    entry = registry().get(method) if isinstance(method, str) else None
     if entry is None:
         raise ValueError(
-            f"method: {method!r} is not known; choose one of {', '.join([AUTO, *_REGISTRY])}, or give a "
-            "Method"
+            f"method: {method!r} is not known; choose one of {', '.join([AUTO, *registry()])}, or give a Method"
         )
     return str(method), entry.method

@@ -68,19 +68,25 @@ class _Modes(NamedTuple):
         return shapes @ shapes.T @ self.M
 
 
-def slow_start(
+def slow_start(system: System, t: float, y: np.ndarray, span: float, rtol: float, atol: Any) -> np.ndarray:
+    """The start of the slow motion near a given one; itself if that is on it already, there is no gap between slow and
+    fast, or the nearest one is not found.
+    """
+    n = system.n
+    found = _slow_start(system, t, y[:n], y[n : 2 * n], span, rtol, atol)
+    return y if found is None else np.concatenate(found)
+
+
+def _slow_start(
     system: System, t: float, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The start of the slow motion near a given one; None if that is on it already, there is no gap between
-    slow and fast, or the nearest one is not found.
-    """
     if (
         system.foreign
         or system.states
         or system.unknowns
         or system.model.lam.numel()
-        or not 1 <= system.dim - system.m <= LARGEST
-        or system.dim > LARGEST_DENSE
+        or not 1 <= system.n - system.m <= LARGEST
+        or system.n > LARGEST_DENSE
     ):
         return None
     try:
@@ -123,7 +129,7 @@ class _Place:
     """
 
     def __init__(self, system: System, t: float) -> None:
-        n, m, compiled = system.dim, system.m, kernels(system)
+        n, m, compiled = system.n, system.m, kernels(system)
         self.driven, self.t, self.n = (
             system.compiled.once("driven stiffness", lambda: _is_driven(system.model)),
             t,
@@ -313,12 +319,12 @@ def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
     """What leaving out the fast oscillations did, in words; ``given`` is the start where it was moved onto
     the slow motion.
     """
-    energy, n, remark = solution.energy, solution.system.dim, ""
+    energy, n, remark = solution.energy, solution.system.n, ""
     if energy is None or not energy.size:
         return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
     before = energy[0]
     if given is not None:
-        start, moved = np.empty((1, 1)), np.abs(solution.states[0, : 2 * n] - given)
+        start, moved = np.empty((1, 1)), np.abs(solution.states[0, : solution.system.state_size] - given)
         compiled = kernels(solution.system)
         over_points(
             compiled.energy,
@@ -341,7 +347,7 @@ def hidden_stiffness(solution: Solution) -> str:
     """A warning where ``force`` is so stiff, h² ‖M⁻¹ ∂f/∂q‖, that Newton's method may lock: only elastic
     elements are safe from that.
     """
-    system, n = solution.system, solution.system.dim
+    system, n = solution.system, solution.system.n
     if system.foreign or not solution.steps or not solution.t.size:
         return ""
     large = kernels(system).sparse
@@ -355,7 +361,7 @@ def hidden_stiffness(solution: Solution) -> str:
         0,
         kernels(system).context(system),
         solution.t[chosen],
-        np.ascontiguousarray(solution.states[chosen, : 2 * n]),
+        np.ascontiguousarray(solution.states[chosen, : system.state_size]),
         found,
         64 if system.unknowns else 1,
     )

@@ -1,0 +1,60 @@
+"""What a formulation is: the equations that are solved, whatever advances them.
+
+A formulation is a frozen dataclass derived from `Formulation`.  It may live anywhere; nothing has to be registered.
+
+1.  ``offers`` names the forms in which an integrator may ask for its equations; each form has a method below.
+2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.
+3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix, its elimination
+    and all machine code follow from it.
+4.  "sequence": iterations of sequential regularization, :mod:`holonome.formulations.sequential_regularization`.
+5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how (Eich 1993).
+6.  ``drifts`` says whether the constraints drift, so that the solution between steps must not be projected either.
+7.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
+8.  `for_run` settles what depends on the run; `with_projection` adds or removes projection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from holonome.equations.model import Model
+    from holonome.formulations.implicit import ImplicitKernels, Residual
+
+
+class Formulation:
+    """Base class of all formulations; see :mod:`holonome.formulations.contract`."""
+
+    offers: ClassVar[tuple[str, ...]] = ()
+    drifts: bool = False
+    projects: bool = False
+    metric: str = "mass"
+    relaxed: bool = False
+
+    def refuses(self, system: Any) -> str | None:
+        """Why this system cannot be treated, and what to do instead; None if it can."""
+        return None
+
+    def rate(self, system: Any) -> int:
+        """Address of the kernel for y′."""
+        raise NotImplementedError(f"{type(self).__name__} offers no rate")
+
+    def residual(self, model: Model) -> Residual:
+        """The equations F(t, Y, Y′) = 0."""
+        raise NotImplementedError(f"{type(self).__name__} offers no residual")
+
+    def kernels(self, system: Any) -> ImplicitKernels:
+        """Machine code for the residual and its matrix."""
+        from holonome.formulations.implicit import ImplicitKernels
+
+        return ImplicitKernels(system, repr(self), self.residual)
+
+    def for_run(self, span: float, step: float) -> Formulation:
+        """The same with everything settled that depends on the run: its signed length and constant step size."""
+        return self
+
+    def with_projection(self, wanted: bool) -> Formulation:
+        """The same with or without projection."""
+        if wanted and not self.projects:
+            raise ValueError(f"projection: {type(self).__name__} has none; leave it out, or use method 'bdf'")
+        return self

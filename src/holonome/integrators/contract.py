@@ -1,0 +1,321 @@
+"""What an integrator is: how the equations of a formulation are advanced.
+
+An integrator is a frozen dataclass derived from `Integrator`.  It may live anywhere; nothing has to be registered.
+
+1.  ``needs`` names the forms of the equations that it can work with, best first; a formulation ``offers`` some
+    (:mod:`holonome.formulations.contract`).  A method needs one form in common.
+2.  ``step`` is a constant step size, or None.
+3.  `stepper` makes what advances one system: a `Stepper`.
+
+A stepper belongs to one system and one formulation, and serves any number of runs:
+
+4.  `memory` lays out the memory of a run: the `RunState`, its own records, the rank watch.
+5.  `begin` fills in the initial values, or says why the run cannot start.
+6.  ``advance`` is the compiled loop (:mod:`holonome.integrators.loop`) with the functions of its family.
+7.  `dense_output` is the solution between the steps.
+8.  `counts`, `remark` and `why_stuck` tell what happened.
+9.  ``implicit``, `met_stiffness` and `cost` let "auto" compare methods.
+
+:mod:`holonome.integrators.plain` has a base class for integrators in plain Python, which brings all of this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from holonome.dynamics.kernels import dense_projection, kernels
+from holonome.errors import ModelError
+from holonome.formulations.contract import Formulation
+from holonome.integrators import loop, rank_watch
+from holonome.integrators.loop import RunState
+from holonome.integrators.rank_watch import RankWatch
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK, RAISED, SINGULAR, Context
+from holonome.machine.layout import lay_out, padded
+
+CONSISTENT = 1e-13
+"""Corrections of the initial values, relative to the largest, that count as rounding."""
+
+
+class Request(NamedTuple):
+    """What a stepper is made for."""
+
+    system: Any
+    formulation: Any
+    step: float  # constant step size; 0: by the tolerances
+    direction: int  # 1, or −1 backward in time
+
+
+class Integrator(ABC):
+    """Base class of all integrators; see :mod:`holonome.integrators.contract`."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    step: float | None = None
+
+    @property
+    def label(self) -> str:
+        """A short name."""
+        return type(self).__name__
+
+    @abstractmethod
+    def stepper(self, request: Request) -> Stepper:
+        """What advances this system."""
+
+    def form(self, formulation: Formulation) -> str | None:
+        """The form in which it takes the equations of a formulation; None if there is none."""
+        return next((form for form in self.needs if form in formulation.offers), None)
+
+
+class Beginning(NamedTuple):
+    """Where a run begins."""
+
+    t0: float
+    t1: float
+    y: np.ndarray  # (q, v, s)
+    trusted: bool  # known to be consistent
+
+
+class Stepper(ABC):
+    """Base class of all steppers."""
+
+    advance: Callable[..., int]
+    columns: int
+    implicit: bool = False
+    far_side: bool = True
+    invariants: np.ndarray | None = None
+    left_out: Sequence[int] = ()
+
+    def __init__(self, request: Request) -> None:
+        self.system, self.formulation, self.constant, self.direction = request
+
+    @abstractmethod
+    def memory(self, events: int) -> np.ndarray:
+        """Memory of a run with so many events."""
+
+    @abstractmethod
+    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
+        """Fill in the initial values; OK, or a code."""
+
+    @abstractmethod
+    def dense_output(self, record: Record) -> DenseOutput:
+        """The solution at any time of a run."""
+
+    @abstractmethod
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        """The state of the last failed evaluation."""
+
+    def step_columns(self, dense: bool, beside_points: bool) -> int:
+        """Columns of the history beyond the common ones, with dense output and where steps are kept beside points."""
+        return 0
+
+    def known_times(self, t0: float) -> np.ndarray | None:
+        """Times at which the solution must be known before the run can begin."""
+        return None
+
+    def fill_history(self, memory: np.ndarray, context: np.ndarray, history: Any) -> np.ndarray:
+        """Use the solution at these times; the stored states."""
+        raise NotImplementedError
+
+    def counts(self, memory: np.ndarray) -> dict[str, int]:
+        """Costs, by the names that they have in a solution."""
+        return {}
+
+    def remark(self, memory: np.ndarray) -> str:
+        """What is special about the run, in words."""
+        return ""
+
+    def why_stuck(self, memory: np.ndarray) -> str:
+        """Why no step succeeds, where the method itself knows."""
+        return ""
+
+    def met_stiffness(self, memory: np.ndarray) -> bool:
+        """Whether a run paused because its steps look as if stability limited them."""
+        return False
+
+    def watch_stiffness(self, memory: np.ndarray, wanted: bool = True) -> None:  # noqa: B027
+        """Let a run pause when it meets stiffness, where the method can tell."""
+
+    def cost(self, memory: np.ndarray) -> float:
+        """Instructions spent so far, in the kernels and around them."""
+        return 0.0
+
+    def new_context(self, extra: int = 0) -> np.ndarray:
+        """A context for a run, with room for so many doubles behind the parameters."""
+        return kernels(self.system).context(self.system, extra)
+
+    def context(self) -> np.ndarray:
+        """A context for dense output."""
+        context = self.new_context()
+        self.prepare_context(context)
+        return context
+
+    def expect_disturbance(self, memory: np.ndarray) -> None:  # noqa: B027
+        """Be told that the initial values contain errors in fast motions."""
+
+    def prepare_context(self, context: np.ndarray) -> None:
+        """Write what belongs to the run into a context: initial values of invariants, rows to leave out."""
+        if self.invariants is not None:
+            self.system.fill_invariants(context, self.invariants)
+        if self.left_out:
+            Context.vector(context, "left_out")[list(self.left_out)] = 1.0
+
+    def remember_invariants(self, context: np.ndarray, t0: float, y: np.ndarray) -> None:
+        """Values that the invariants shall keep: those of the start."""
+        if self.invariants is None:
+            self.invariants = initial_invariants(self.system, context, t0, y)
+        if self.invariants is not None:
+            self.system.fill_invariants(context, self.invariants)
+
+    def watch_fields(self, calls_python: bool = False) -> dict[str, Any]:
+        """Memory of the rank watch; a projection for its sake alone does not call Python.
+
+        Large systems, whose projection is sparse, are not watched: their pivots are those of another order of
+        elimination, and say nothing.
+        """
+        system, compiled = self.system, kernels(self.system)
+        native = calls_python or all(foreign.path != "python" for foreign in system.foreign)
+        if system.m == 0 or compiled.sparse or not native:
+            return rank_watch.fields(0, 0, 0, 0, 0)
+        offset = 3 * system.state_size + 2
+        return rank_watch.fields(compiled.projection, offset, system.n, 1 + system.m, system.state_size)
+
+    def finish_layout(self, memory: np.ndarray) -> None:  # noqa: B027
+        """Change what `lay_out` made, before it is kept."""
+
+    def lay_out(
+        self, key: tuple, events: int, interpolant: int, own: Callable[[], list], watch: Any
+    ) -> np.ndarray:
+        """A copy of a memory that is laid out once for a system; ``own()`` are the family's layouts with values."""
+
+        def make() -> np.ndarray:
+            parts = own()
+            watching = watch()
+            place = RunState.words + sum(layout.words for layout, _ in parts)
+            fields = run_fields(self.columns, events, interpolant)
+            fields |= {"watch": place if watching["kernel"] else 0, "far_side": self.far_side}
+            memory = lay_out((RunState, fields), *parts, (RankWatch, watching))
+            self.finish_layout(memory)
+            return memory
+
+        return self.system.compiled.once(("memory", *key, events), make).copy()
+
+
+def run_fields(columns: int, events: int, interpolant: int) -> dict[str, Any]:
+    """What the record of every run is made with."""
+    room = padded(columns)
+    return {
+        "size": columns,
+        "interpolant": interpolant,
+        "events": events,
+        "atol": room,
+        "y": room,
+        "y_old": room,
+        "y_event": room,
+        "event_work": events + 1,
+        "event_old": events + 1,
+        "event_new": events + 1,
+        "event_direction": events,
+        "event_terminal": events,
+    }
+
+
+def initial_invariants(system: Any, context: np.ndarray, t0: float, y: np.ndarray) -> np.ndarray | None:
+    """Values of the invariants at the start; None where they cannot be evaluated for another reason."""
+    compiled, count = kernels(system), system.invariant_count
+    if compiled.dense:
+        raise ModelError(
+            "invariant: this system needs pivoting (a coordinate without mass, or a very large system), which cannot "
+            "project onto invariants"
+        )
+    out = np.zeros(3 * count + 1)
+    if run_kernel(compiled.invariants, t0, y, out, context, out) == OK and np.all(np.isfinite(out)):
+        _refuse_false_invariants(out[:-1].reshape(3, count), t0)
+        return out[:count].copy()
+    if np.all(np.isfinite(y)) and not np.all(np.isfinite(out[:count])):
+        raise ModelError(
+            f"invariant: entry {int(np.argmin(np.isfinite(out[:count])))} is not finite at the start"
+        )
+    return None
+
+
+def _refuse_false_invariants(values: np.ndarray, t: float) -> None:
+    """Raise if something that is said to be invariant changes along the motion.
+
+    ``values`` are invariants, their rates, and the terms of these.
+    """
+    for i, (_, rate, terms) in enumerate(values.T):
+        if abs(rate) > 1e-6 * terms:
+            raise ModelError(
+                f"invariant: entry {i} changes along the motion, at the rate {rate:.3g} at t = {t:.6g}; it is no "
+                "invariant of this system"
+            )
+
+
+def check_start(system: Any, context: np.ndarray, beginning: Beginning) -> tuple[int, np.ndarray]:
+    """Whether a run may begin there: OK or a code, and the rates of the state."""
+    t0, _, y, trusted = beginning
+    compiled, n, size = kernels(system), system.n, system.state_size
+    out, zero = np.zeros(compiled.projection_size), np.zeros(size + 2)
+    status = run_kernel(compiled.projection, t0, y, zero, context, out)
+    if status == SINGULAR:
+        status = run_kernel(dense_projection.address, t0, y, zero, context, out)
+    rate, moved = out[:size], np.abs(out[2 * size : 3 * size])
+    if status >= RAISED:
+        return loop.USER_FUNCTION_FAILED, rate
+    if status != OK or not (np.all(np.isfinite(rate)) and np.all(np.isfinite(y))):
+        return loop.CANNOT_START, rate
+    sizes = np.abs(y)
+    consistent = all(
+        np.max(moved[level], initial=0.0) <= CONSISTENT * np.max(sizes[level], initial=0.0)
+        for level in (slice(0, n), slice(n, size))
+    )
+    if not trusted and system.m and (Context.of(context)["dense_calls"] > 0 or not consistent):
+        return loop.OFF_MANIFOLD, rate
+    return OK, rate
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run leaves behind for its dense output."""
+
+    t0: float
+    t_end: float
+    last_state: np.ndarray
+    points: np.ndarray  # rows (t, state)
+    steps: np.ndarray  # rows of the history
+    steps_beside_points: bool
+
+
+class DenseOutput(ABC):
+    """The solution at any time of a run: ``q, v = sol.sol(t)``, or ``x = sol.sol(t)`` for an ODE.
+
+    Arrays (n,) for a scalar t, (n, len(t)) else.  It pickles.
+    """
+
+    def __init__(self, stepper: Stepper, times: tuple[float, float]) -> None:
+        self.stepper, self._limits = stepper, (min(times), max(times))
+
+    def __call__(self, t: Any) -> Any:
+        return self.stepper.system.split_state(self.rows(t), np.ndim(t) == 0)
+
+    def rows(self, t: Any) -> np.ndarray:
+        """Stored states, one row for each time."""
+        wanted, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self._limits
+        inside = (wanted >= low - 1e-12 * abs(low)) & (wanted <= high + 1e-12 * abs(high))
+        if not np.all(inside):
+            raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
+        wanted = np.clip(wanted, low, high)
+        out = np.empty((wanted.size, self.stepper.columns))
+        done = self._evaluate(wanted, out)
+        if done < wanted.size:
+            raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
+        return out
+
+    @abstractmethod
+    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+        """Fill the rows of ``out``; how many were done."""

@@ -1,0 +1,535 @@
+"""Explicit Runge–Kutta methods on the underlying ODE, each step followed by a return to the manifold.
+
+One step from y with k₀ = y′:
+
+    k_i = F(t + c_i h, y + h Σ_{j<i} a_ij k_j),     ẑ = y + h Σ b_i k_i,     e = h Σ e_i k_i
+
+ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e is freed
+of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as k₀ of the next
+step; all three come from one kernel, the projection (:mod:`holonome.dynamics.kernels`).  Between the steps the
+solution is a step of the same method from y to the wanted time, so it has the method's order, lies on the manifold,
+and costs no memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from numba import njit
+
+from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
+from holonome.integrators import loop, rank_watch
+from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.tableau import END, combine
+from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_context
+from holonome.machine.layout import Layout, Real, Vector, Whole
+
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 8.0
+_ROUNDING = 1e-15
+_LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.3, 8
+_CONTRADICTION = 1e-7
+"""What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
+
+_EVERY, _HITS, _NEAR = 8, 8, 0.5
+"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many steps, and
+told after so many hits in a row.
+"""
+
+TRUSTED, UNCONSTRAINED, CONSTRAINED = range(3)
+"""What the start has to be checked for: nothing, masses, or constraints as well."""
+
+
+class RungeKuttaState(Layout):
+    """The integrator's part of the memory."""
+
+    coordinates: Whole
+    stages: Whole
+    order: Whole
+    two_errors: Whole  # whether the method has a second error estimator
+    project: Whole  # whether steps end on the manifold
+    check: Whole  # what the start has to be checked for
+    derivative: Whole  # addresses
+    projection: Whole
+    dense_derivative: Whole
+    dense_projection: Whole
+    last_weight: Real  # of the derivative at the end, in the error
+    exponent: Real  # 1 / (order of the error + 1)
+    beta: Real  # of the step size control
+    stable: Real  # length of the real stability interval
+    log_error: Real  # of the step before
+    after_rejection: Whole
+    kappa: Real  # constant of Newton's quadratic convergence, as measured
+    scale_q: Real  # the largest position and velocity met
+    scale_v: Real
+    stiff: Whole  # 0: not looked at; then 1 + hits in a row; −1: met
+    sums: Vector  # addresses
+    c: Vector
+    k: Vector
+    k_new: Vector
+    z: Vector
+    error: Vector
+    landed: Vector
+
+
+named = RungeKuttaState.named()
+
+
+class Work(NamedTuple):
+    """The memory taken apart once, so that loops work with plain pointers and numbers."""
+
+    memory: Any
+    run: Any
+    s: Any
+    n: int
+    size: int
+    stride: int
+    stages: int
+    derivative: int
+    projection: int
+    dense_derivative: int
+    dense_projection: int
+    rtol: float
+    last_weight: float
+    atol: Any
+    y: Any
+    y_old: Any
+    z: Any
+    k: Any
+    k_new: Any
+    sums: Any
+    c: Any
+    error: Any
+    landed: Any
+
+
+@njit(cache=True, error_model="numpy")
+def _parts(memory):
+    run, s = run_state(memory), named(shift(memory, OWN))
+    return Work(
+        memory,
+        run,
+        s,
+        s.coordinates,
+        run.size,
+        (run.size + 3) // 4 * 4,
+        s.stages,
+        s.derivative,
+        s.projection,
+        s.dense_derivative,
+        s.dense_projection,
+        run.rtol,
+        s.last_weight,
+        run.atol,
+        run.y,
+        run.y_old,
+        s.z,
+        s.k,
+        s.k_new,
+        s.sums,
+        s.c,
+        s.error,
+        s.landed,
+    )
+
+
+@njit(cache=True, inline="always", error_model="numpy")
+def _derivative(w, context, t, y, out):
+    status = call(w.derivative, t, y, y, context, out)
+    if status == SINGULAR:
+        status = call(w.dense_derivative, t, y, y, context, out)
+    return status
+
+
+@njit(cache=True, error_model="numpy")
+def _stages(w, context, t, y, h):
+    """All stages, from k₀, and the new point in z; not yet on the manifold."""
+    for i in range(1, w.stages):
+        combine(w.sums, i, h, y, w.k, w.z)
+        status = _derivative(w, context, t + w.c[i] * h, w.z, shift(w.k, i * w.stride))
+        if status != OK:
+            w.run.t_failed = t + w.c[i] * h
+            return status
+    combine(w.sums, END, h, y, w.k, w.z)
+    return OK
+
+
+@njit(cache=True, error_model="numpy")
+def _share(w, y, h):
+    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is reduced.
+
+    It is taken from the whole error, so that it cannot vanish by chance.
+    """
+    if not w.s.two_errors:
+        return 1.0
+    fifth = weighted_square(w.error, y, w.z, w.atol, w.rtol, w.size)
+    combine(w.sums, w.stages + 1, h, y, w.k, w.error)
+    both = fifth + 0.01 * weighted_square(w.error, y, w.z, w.atol, w.rtol, w.size)
+    return fifth / both if both > 0.0 else 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def _end_without_projection(w, context, t, y, h):
+    """Derivative and error at the end of a step that is not projected; as `_project`."""
+    status = _derivative(w, context, t, w.z, w.landed)
+    if status != OK:
+        w.run.t_failed = t
+        return status, loop.SINGULAR_MATRIX, math.inf
+    combine(w.sums, w.stages, h, y, w.k, w.error)
+    for i in range(w.size):
+        w.error[i] += h * w.last_weight * w.landed[i]
+    return OK, 0, weighted_square(w.error, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
+
+
+@njit(cache=True, inline="always", error_model="numpy")
+def _evaluate_projection(w, context, t, y, out):
+    status = call(w.projection, t, y, w.error, context, out)
+    if status == SINGULAR:
+        status = call(w.dense_projection, t, y, w.error, context, out)
+        regularity_in(out, w.size)[0] = -1.0  # elimination failed, the rank watch is told
+    return status
+
+
+@njit(cache=True, error_model="numpy")
+def _correct(w):
+    """Add δ to z; its size, relative to the largest position and velocity met, and whether rows contradict."""
+    scale_q = w.s.scale_q
+    scale_v = max(w.s.scale_v, scale_q / abs(w.run.t_end - w.run.t_start))
+    n, size, z, d = w.n, w.size, w.z, correction_in(w.landed, w.size)
+    largest_q, largest_v, total = 0.0, 0.0, 0.0
+    for i in range(n):
+        scale_q = max(scale_q, abs(z[i]))
+        largest_q = max(largest_q, abs(d[i]))
+        total += d[i]
+        z[i] += d[i]
+    for i in range(n, size):
+        scale_v = max(scale_v, abs(z[i]))
+        largest_v = max(largest_v, abs(d[i]))
+        total += d[i]
+        z[i] += d[i]
+    if total - total != 0.0:
+        return math.nan, False
+    missed = missed_in(w.landed, size)
+    contradiction = missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
+    return max(largest_q / scale_q if n > 0 else 0.0, largest_v / scale_v), contradiction
+
+
+@njit(cache=True, error_model="numpy")
+def _project(w, context, t, y, h, measure):
+    """Bring z onto the manifold; (status, cause of failure, squared error).  The derivative is left in ``landed``.
+
+    κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
+    """
+    previous, square = math.inf, 0.0
+    if measure:
+        combine(w.sums, w.stages, h, y, w.k, w.error)
+        w.error[w.size] = h * w.last_weight
+    for iteration in range(_MOST_CORRECTIONS):
+        status = _evaluate_projection(w, context, t, w.z, w.landed)
+        w.run.projections += 1
+        if status != OK:
+            w.run.t_failed = t
+            return status, loop.SINGULAR_MATRIX, math.inf
+        if measure and iteration == 0:
+            tangential = error_in(w.landed, w.size)
+            square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
+            if square > w.size and w.run.constant == 0.0:
+                return OK, loop.ERROR_TEST, square
+        correction, contradiction = _correct(w)
+        w.run.correction = correction
+        w.run.iterations = iteration + 1
+        if not correction < _LARGEST_CORRECTION:
+            return OK, loop.PROJECTION_FAILED if correction == correction else loop.NOT_FINITE, math.inf
+        if 1e-7 < previous < 1e-2:
+            w.s.kappa = max(2.0 * correction / (previous * previous), 0.5 * w.s.kappa, 1e-3)
+        stagnates = correction < 1e-7 and correction > 0.1 * previous
+        if w.s.kappa * correction * correction <= _ROUNDING or stagnates:
+            return OK, loop.CONTRADICTION if contradiction else 0, square
+        if iteration > 2 and correction > previous:
+            break
+        previous = correction
+    return OK, loop.PROJECTION_FAILED, math.inf
+
+
+@njit(cache=True, error_model="numpy")
+def _attempt(w, context, t, h):
+    """Try one step of size h; the new point is left in z, its derivative in ``landed``."""
+    w.run.nfev += w.stages
+    w.run.error = math.inf
+    status, cause, square = _stages(w, context, t, w.y, h), loop.SINGULAR_MATRIX, math.inf
+    if status == OK:
+        if w.s.project:
+            status, cause, square = _project(w, context, t + h, w.y, h, True)
+        else:
+            status, cause, square = _end_without_projection(w, context, t + h, w.y, h)
+        finite = square
+        for i in range(w.size):
+            finite += w.landed[i]
+        if cause == 0 and finite - finite != 0.0:
+            cause = loop.NOT_FINITE
+        w.run.error = math.sqrt(square / w.size)
+    if status == INTERRUPTED:
+        w.run.code = loop.STOPPED
+        return loop.LEAVE
+    if status == RAISED:
+        return loop.FUNCTION_RAISED
+    if cause == 0 and w.run.error > 1.0 and w.run.constant == 0.0:
+        return loop.ERROR_TEST
+    return cause
+
+
+@njit(cache=True, error_model="numpy")
+def _first_step(w, context):
+    """Hairer, Nørsett & Wanner, section II.4: from the sizes of y, y′ and an estimate of y″."""
+    y, k, z, size, direction, t = w.y, w.k, w.z, w.size, w.run.direction, w.run.t
+    span = abs(w.run.t_end - t)
+    limit = min(span, w.run.h_max)
+    d0 = math.sqrt(weighted_square(y, y, y, w.atol, w.rtol, size) / size)
+    d1 = math.sqrt(weighted_square(k, y, y, w.atol, w.rtol, size) / size)
+    h = min(0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-6 * span, limit)
+    for i in range(size):
+        z[i] = y[i] + direction * h * k[i]
+    w.run.nfev += 1
+    d2 = 0.0
+    if _derivative(w, context, t + direction * h, z, w.landed) == OK:
+        for i in range(size):
+            w.landed[i] = (w.landed[i] - k[i]) / h
+        d2 = math.sqrt(weighted_square(w.landed, y, y, w.atol, w.rtol, size) / size)
+    if d2 - d2 != 0.0:
+        return h * 1e-3
+    largest = max(d1, d2)
+    other = (0.01 / largest) ** w.s.exponent if largest > 1e-15 else max(1e-6 * span, h * 1e-3)
+    return min(100 * h, other, limit)
+
+
+@njit(cache=True, error_model="numpy")
+def _check_start(w, context):
+    """Evaluate the derivative at the start into ``landed``; (status, whether it is consistent and regular)."""
+    if w.s.check != CONSTRAINED:
+        status = _derivative(w, context, w.run.t, w.y, w.landed)
+        return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
+    for i in range(w.size + 1):
+        w.error[i] = 0.0
+    status = _evaluate_projection(w, context, w.run.t, w.y, w.landed)
+    d, largest_q, largest_v = correction_in(w.landed, w.size), 0.0, 0.0
+    for i in range(w.n):
+        largest_q = max(largest_q, abs(d[i]))
+    for i in range(w.n, w.size):
+        largest_v = max(largest_v, abs(d[i]))
+    close = largest_q <= 1e-13 * w.s.scale_q and largest_v <= 1e-13 * w.s.scale_v
+    return status, close and named_context(context).dense_calls == 0
+
+
+@njit(cache=True, error_model="numpy")
+def _begin(w, context):
+    """Derivative and step size at the initial point."""
+    y, s = w.y, w.s
+    for i in range(w.n):
+        s.scale_q = max(s.scale_q, abs(y[i]), w.atol[i])
+    for i in range(w.n, w.size):
+        s.scale_v = max(s.scale_v, abs(y[i]), w.atol[i])
+    w.run.nfev += 1
+    status, consistent = _check_start(w, context)
+    if status == OK and not consistent:
+        return loop.OFF_MANIFOLD
+    if status >= RAISED:
+        return loop.code_of(status)
+    total = 0.0
+    for i in range(w.size):
+        w.k[i] = w.landed[i]
+        total += w.landed[i] + y[i]
+    if status != OK or total - total != 0.0:
+        return loop.CANNOT_START
+    w.run.order = s.order
+    if w.run.constant > 0.0:
+        w.run.h = w.run.constant
+    elif w.run.first_step > 0.0:
+        w.run.h = w.run.first_step
+    else:
+        w.run.h = _first_step(w, context)
+    return OK
+
+
+@njit(cache=True, error_model="numpy")
+def _reject(w, t, h, cause):
+    """Shrink; False if the step cannot be made smaller."""
+    error_test = cause == loop.ERROR_TEST
+    shrink = max(_SHRINK, _SAFETY * w.run.error**-w.s.exponent) if error_test else 0.25
+    w.run.h = abs(h) * shrink
+    w.s.after_rejection = 1
+    too_small = w.run.h <= 1e-15 * max(abs(t), abs(t + h)) or w.run.h < 1e-290
+    return not (w.run.constant > 0.0 or too_small)
+
+
+@njit(cache=True, error_model="numpy")
+def _accept(w, steps, row, t, h, t_new):
+    """Move on to z and choose the next step size."""
+    n, y, z, s = w.n, w.y, w.z, w.s
+    scale_q, scale_v = s.scale_q, s.scale_v
+    for i in range(n):
+        scale_q = max(scale_q, abs(z[i]))
+    for i in range(n, w.size):
+        scale_v = max(scale_v, abs(z[i]))
+    s.scale_q = scale_q
+    s.scale_v = scale_v
+    if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
+        for i in range(w.size):
+            steps[row, loop.STEP_COLUMNS + i] = y[i]
+    for i in range(w.size):
+        w.y_old[i] = y[i]
+        y[i] = z[i]
+        w.k_new[i] = w.landed[i]
+    if w.run.constant == 0.0:
+        w.run.h = next_size(w.run, s, h, _GROW)
+    if s.stiff > 0 and w.run.accepted % _EVERY == 0:
+        _watch_stiffness(w, h)
+
+
+@njit(cache=True, error_model="numpy")
+def next_size(run, s, h, most):
+    """Gustafsson's control of the step size, for a record with exponent, beta, log_error and after_rejection."""
+    log_error = math.log(max(run.error, 1e-10))
+    grow = _SAFETY * math.exp(s.beta * s.log_error - (s.exponent - 0.75 * s.beta) * log_error)
+    limit = 1.0 if s.after_rejection else most
+    s.log_error = log_error
+    s.after_rejection = 0
+    return min(abs(h) * min(limit, max(_SHRINK, grow)), run.h_max)
+
+
+@njit(cache=True, error_model="numpy")
+def _looks_stiff(w, h):
+    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to the
+    same time (Hairer & Wanner, section IV.2).
+    """
+    combine(w.sums, w.stages - 1, h, w.y_old, w.k, w.z)
+    k, rates, distance = shift(w.k, (w.stages - 1) * w.stride), 0.0, 0.0
+    for i in range(w.size):
+        rates += (w.k_new[i] - k[i]) ** 2
+        distance += (w.y[i] - w.z[i]) ** 2
+    return h * h * rates > (_NEAR * w.s.stable) ** 2 * distance
+
+
+@njit(cache=True, error_model="numpy")
+def _watch_stiffness(w, h):
+    """Return soon, once, when stiffness has been met: what then happens is not decided here."""
+    if not _looks_stiff(w, h):
+        w.s.stiff = 1
+        return
+    w.s.stiff += 1
+    if w.s.stiff > _HITS:
+        w.s.stiff = -1
+        w.run.budget = 0
+
+
+@njit(cache=True, error_model="numpy")
+def _propose(w):
+    return propose_explicit(w.run)
+
+
+@njit(cache=True, error_model="numpy")
+def _watch(w, context, found):
+    """The projection has left what tells the rank; without it, a kernel is called."""
+    run, watch = w.run, rank_watch_in(w.run, w.memory)
+    step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, w.n), run.t, w.y, shift(w.y, w.n))
+    if w.s.project:
+        values = regularity_in(w.landed, w.size)
+        run.found = rank_watch.watch_step(watch, context, step, values, found, run.found)
+    else:
+        run.found = rank_watch.watch_point(watch, context, step, found, run.found)
+
+
+@njit(cache=True, error_model="numpy")
+def _settle(w):
+    for i in range(w.size):
+        w.k[i] = w.k_new[i]
+
+
+@njit(cache=True, error_model="numpy")
+def _resume(w, context):
+    """Behind a switch the state stays, but the derivative and the step size are new."""
+    status = _derivative(w, context, w.run.t, w.y, w.k)
+    if status != OK:
+        return loop.STEP_TOO_SMALL if status == SINGULAR else loop.code_of(status)
+    if w.run.constant == 0.0:
+        w.run.h = min(w.run.h, _first_step(w, context))
+        w.s.after_rejection = 0
+    return OK
+
+
+advance = loop.advance_with(
+    __name__,
+    parts=_parts,
+    begin=_begin,
+    propose=_propose,
+    attempt=_attempt,
+    reject=_reject,
+    accept=_accept,
+    watch=_watch,
+    settle=_settle,
+    resume=_resume,
+)
+
+
+@njit(cache=True, error_model="numpy")
+def _inside(w, context, t_old, y_old, t):
+    """A step from t_old to t, in z; k₀ is at hand."""
+    status = _stages(w, context, t_old, y_old, t - t_old)
+    if status == OK and w.s.project:
+        status, cause, _ = _project(w, context, t, y_old, t - t_old, False)
+        if cause != 0:
+            status = max(status, SINGULAR)
+    return status
+
+
+@NativeKernel
+def interpolant(t, y, memory, context, out):
+    """The solution at a time inside the last step: a step of the method from its beginning."""
+    w = _parts(memory)
+    status = _inside(w, context, w.run.t_old, w.y_old, t)
+    for i in range(w.size):
+        out[i] = w.z[i]
+    return status
+
+
+@njit(cache=True)
+def _step_before(times, direction, t):
+    """Number of the last of the ordered times that is not behind t."""
+    lower, upper = 0, times.size - 1
+    while upper - lower > 1:
+        middle = (lower + upper) // 2
+        if direction * times[middle] <= direction * t:
+            lower = middle
+        else:
+            upper = middle
+    return upper if t == times[upper] else lower
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def evaluate(memory_array, context_array, times, states, wanted, out):
+    """The solution at many times from the stored steps.
+
+    ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the number
+    done.
+    """
+    memory, context = pointer(memory_array), pointer(context_array)
+    w = _parts(memory)
+    direction = 1.0 if times[-1] >= times[0] else -1.0
+    current = -1
+    for row in range(wanted.size):
+        number = _step_before(times, direction, wanted[row])
+        if wanted[row] == times[number]:
+            for i in range(w.size):
+                out[row, i] = states[number, i]
+            continue
+        if number != current:
+            for i in range(w.size):
+                w.y_old[i] = states[number, i]
+            if _derivative(w, context, times[number], w.y_old, w.k) != OK:
+                return row
+            current = number
+        if _inside(w, context, times[number], w.y_old, wanted[row]) != OK:
+            return row
+        for i in range(w.size):
+            out[row, i] = w.z[i]
+    return wanted.size

@@ -1,0 +1,548 @@
+"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together, step by
+step.
+
+    for each step:  for s = 1 … S:  a step of the method for x_s, in which y_{s−1} is known
+
+so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper does:
+y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value that belongs
+to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
+
+Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at
+the end of a step: the new one begins where the last one stands, and the step is repeated.  x_{S−1} was within the
+tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too large.  Where it
+is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In a layer of length ε behind a start,
+more iterations help only as far as y₀ agrees with y there, (2.14) and Theorem 2.2; so y₀ begins with y, y′ and y″ of
+the exact solution, anew with y_S and its slope.
+
+A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the
+constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from numba import njit
+
+from holonome.integrators import loop, rank_watch, sequence
+from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.runge_kutta_steps import next_size
+from holonome.integrators.sequence import SequenceState, copy, y0_at
+from holonome.integrators.tableau import END, combine
+from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.machine.layout import Layout, Real, Vector, Whole
+
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
+
+MOST_HELD_STEPS = 8
+"""Steps in a row with a held value: more, and the position is not an isolated singular one."""
+
+
+class SequentialState(Layout):
+    """The explicit integrator's part of the memory."""
+
+    stages: Whole
+    order: Whole
+    two_errors: Whole
+    mesh: Whole  # whether y_{s−1} is taken at the points of the mesh
+    times: Whole  # how often (5.2) is applied
+    stabilization: Whole  # addresses
+    free: Whole
+    holds: Whole  # whether y_s may keep its value in a singular point
+    held: Whole  # how often it did
+    held_steps: Whole  # in so many steps in a row
+    t_held: Real  # where it did first
+    active_old: Whole  # iterations in the last step
+    last_weight: Real
+    exponent: Real
+    beta: Real
+    log_error: Real
+    after_rejection: Whole
+    sums: Vector
+    c: Vector
+    x: Vector
+    x_old: Vector
+    x_new: Vector
+    f: Vector
+    f_old: Vector
+    f_new: Vector
+    carry: Vector
+    carry_old: Vector
+    carry_new: Vector
+    k: Vector
+    stage_carry: Vector
+    point: Vector
+    z: Vector
+    error: Vector
+
+
+named_sequence, named = SequenceState.named(), SequentialState.named()
+_SECOND = OWN + SequenceState.words
+
+
+class Work(NamedTuple):
+    """The memory taken apart once."""
+
+    memory: Any
+    run: Any
+    q: Any
+    s: Any
+    size: int
+    stride: int
+    carried: int
+    stages: int
+    atol: Any
+    rtol: float
+    eps: Any
+    k: Any
+    sums: Any
+    c: Any
+    z: Any
+    out: Any
+    point: Any
+
+
+class Iterations(NamedTuple):
+    """x, x′ and y of all iterations at one time."""
+
+    x: Any
+    f: Any
+    carry: Any
+
+
+@njit(cache=True)
+def _parts(memory):
+    run, q, s = run_state(memory), named_sequence(shift(memory, OWN)), named(shift(memory, _SECOND))
+    stride = (q.state + 3) // 4 * 4
+    return Work(
+        memory,
+        run,
+        q,
+        s,
+        q.state,
+        stride,
+        q.carried,
+        s.stages,
+        run.atol,
+        run.rtol,
+        q.eps,
+        s.k,
+        s.sums,
+        s.c,
+        s.z,
+        q.out,
+        s.point,
+    )
+
+
+@njit(cache=True)
+def _now(w):
+    return Iterations(w.s.x, w.s.f, w.s.carry)
+
+
+@njit(cache=True)
+def _expand(w, context):
+    """Let y₀ begin with y, y′, y″ of the exact solution, (2.14) with m = 2, from differences over τ/1000.
+
+    Where y is not known it stays constant.
+    """
+    q, n, x, t, exact = w.q, w.carried, w.s.x, w.run.t, w.q.multiplier
+    h = 1e-3 * w.run.direction * q.tau
+    q.y0_time = t
+    q.y0_rate = w.run.direction / q.tau
+    if call(exact, t, x, w.z, context, q.first) != OK:
+        return
+    copy(q.first, q.y0, n)
+    y = shift(w.z, 1)
+    for side in (h, -h):
+        copy(q.y0, y, n)
+        copy(x, w.point, w.size)
+        for share in (0.5, 1.0):  # the midpoint rule
+            if call(w.s.free, t + (share - 0.5) * side, w.point, w.z, context, w.out) != OK:
+                return
+            for i in range(w.size):
+                w.point[i] = x[i] + share * side * w.out[i]
+            if call(exact, t + share * side, w.point, w.out, context, y) != OK:
+                return
+        if side == h:
+            copy(y, q.first, n)
+    for i in range(n):
+        slope = (q.first[i] - y[i]) / (2.0 * h)
+        bend = (q.first[i] - 2.0 * q.y0[i] + y[i]) / (h * h)
+        q.y0_slope[i] = slope
+        q.y0_bend[i] = 0.5 * bend + slope * q.y0_rate
+
+
+@njit(cache=True)
+def _rate(w, context, t, s, x, previous, last, f, carry):
+    """x_s′ and y_s from y_{s−1}; in an exact singular point y_s keeps its last value."""
+    w.z[0] = w.eps[s]
+    copy(previous, shift(w.z, 1), w.carried)
+    status = call(w.q.rate, t, x, w.z, context, w.out)
+    if status == SINGULAR and w.s.holds:
+        if w.s.held == 0:
+            w.s.t_held = t
+        w.s.held += 1
+        copy(last, shift(w.z, 1), w.carried)
+        status = call(w.s.free, t, x, w.z, context, w.out)
+    if status != OK:
+        w.run.t_failed = t
+        return status
+    copy(w.out, f, w.size)
+    copy(shift(w.out, w.size), carry, w.carried)
+    w.q.violation = w.out[w.size + w.carried]
+    return OK
+
+
+@njit(cache=True)
+def _stages(w, context, now, s, t, h):
+    """The stages of x_s, in k."""
+    stages, stride, carried = w.stages, w.stride, w.carried
+    x, last = shift(now.x, s * stride), shift(now.carry, s * carried)
+    own = shift(w.s.stage_carry, s * stages * carried)
+    copy(shift(now.f, s * stride), w.k, stride)
+    copy(last, own, carried)
+    for i in range(1, stages):
+        combine(w.sums, i, h, x, w.k, w.point)
+        if s == 0:
+            previous = y0_at(w.q, t + w.c[i] * h)
+        elif w.s.mesh:
+            previous = shift(w.s.carry_new, (s - 1) * carried)
+        else:
+            previous = shift(w.s.stage_carry, ((s - 1) * stages + i) * carried)
+        k, carry = shift(w.k, i * stride), shift(own, i * carried)
+        status = _rate(w, context, t + w.c[i] * h, s, w.point, previous, last, k, carry)
+        if status != OK:
+            return status
+    return OK
+
+
+@njit(cache=True)
+def _stabilize(w, context, t, x):
+    """(5.2), as often as asked for."""
+    for _ in range(w.s.times):
+        status = call(w.s.stabilization, t, x, w.z, context, w.out)
+        if status >= RAISED:
+            return status
+        if status == OK:
+            for i in range(w.size):
+                x[i] += w.out[i]
+    return OK
+
+
+@njit(cache=True)
+def _sweep(w, context, active, now, t, h, measure):
+    """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.
+
+    Returns the status and the squared error, summed.
+    """
+    total, stride, carried = 0.0, w.stride, w.carried
+    for s in range(active):
+        status = _stages(w, context, now, s, t, h)
+        if status != OK:
+            return status, math.inf
+        x, last = shift(now.x, s * stride), shift(now.carry, s * carried)
+        x_new, f_new, carry_new = (
+            shift(w.s.x_new, s * stride),
+            shift(w.s.f_new, s * stride),
+            shift(w.s.carry_new, s * carried),
+        )
+        combine(w.sums, END, h, x, w.k, x_new)
+        status = _stabilize(w, context, t + h, x_new)
+        if status != OK:
+            return status, math.inf
+        previous = y0_at(w.q, t + h) if s == 0 else shift(w.s.carry_new, (s - 1) * carried)
+        status = _rate(w, context, t + h, s, x_new, previous, last, f_new, carry_new)
+        if status != OK:
+            return status, math.inf
+        if measure:
+            total += _error(w, x, x_new, f_new, h)
+    return OK, total
+
+
+@njit(cache=True)
+def _error(w, x, x_new, f_new, h):
+    """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in
+    :mod:`holonome.integrators.runge_kutta_steps`.
+    """
+    error = w.s.error
+    combine(w.sums, w.stages, h, x, w.k, error)
+    for i in range(w.size):
+        error[i] += h * w.s.last_weight * f_new[i]
+    square = weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
+    if w.s.two_errors:
+        combine(w.sums, w.stages + 1, h, x, w.k, error)
+        both = square + 0.01 * weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
+        square = square * square / both if both > 0.0 else 0.0
+    return square
+
+
+@njit(cache=True)
+def _rate_where_it_stands(w, context, t, s, previous):
+    x, f = shift(w.s.x, s * w.stride), shift(w.s.f, s * w.stride)
+    return _rate(w, context, t, s, x, previous, previous, f, shift(w.s.carry, s * w.carried))
+
+
+@njit(cache=True)
+def _add(w, context, t):
+    """One more iteration, from where the last one stands."""
+    active, s = w.q.active, w.s
+    w.run.nfev += 1
+    copy(shift(s.x, (active - 1) * w.stride), shift(s.x, active * w.stride), w.stride)
+    w.q.active = active + 1
+    return _rate_where_it_stands(w, context, t, active, shift(s.carry, (active - 1) * w.carried))
+
+
+@njit(cache=True)
+def _rates(w, context):
+    """x_s′ and y_s of all iterations where they stand; OK, or a code."""
+    for s in range(w.q.active):
+        previous = y0_at(w.q, w.run.t) if s == 0 else shift(w.s.carry, (s - 1) * w.carried)
+        w.run.nfev += 1
+        status = _rate_where_it_stands(w, context, w.run.t, s, previous)
+        if status != OK:
+            return loop.code_of(status)
+    return OK
+
+
+@njit(cache=True)
+def _begin_anew(w, context):
+    """From x_S with y₀ = y_S and its slope over the last step, a quarter of ε and two iterations."""
+    q, s, n, t, t_old, active = w.q, w.s, w.carried, w.run.t, w.run.t_old, w.q.active
+    y, before = shift(s.carry, (active - 1) * n), shift(s.carry_old, (active - 1) * n)
+    known = q.tau > 0.0 and s.active_old == active and t != t_old
+    q.restarts += 1
+    q.y0_time = t
+    q.y0_rate = w.run.direction / q.tau if known else 0.0
+    for i in range(n):
+        slope = (y[i] - before[i]) / (t - t_old) if known else 0.0
+        q.y0[i] = y[i]
+        q.y0_slope[i] = slope
+        q.y0_bend[i] = slope * q.y0_rate
+    for number in range(q.most):
+        w.eps[number] *= 0.25
+        if number != active - 1:
+            copy(shift(s.x, (active - 1) * w.stride), shift(s.x, number * w.stride), w.stride)
+    q.active = min(2, q.most)
+    q.before = 0.0
+    w.run.h *= 0.25
+    return _rates(w, context)
+
+
+@njit(cache=True)
+def _show(w, x_all, carry_all, active, y):
+    """The last iteration as the state of the run: x_S, and y_S as far as the state has room."""
+    copy(shift(x_all, (active - 1) * w.stride), y, w.size)
+    copy(shift(carry_all, (active - 1) * w.carried), shift(y, w.size), w.run.size - w.size)
+
+
+@njit(cache=True)
+def _begin(w, context):
+    """Derivatives of all iterations and the step size at the start."""
+    if w.q.tau > 0.0:
+        _expand(w, context)
+    w.run.order = w.s.order
+    w.run.h = w.run.constant if w.run.constant > 0.0 else w.run.first_step
+    return _rates(w, context)
+
+
+@njit(cache=True)
+def _leave(w, code):
+    w.run.code = code
+    return loop.LEAVE
+
+
+@njit(cache=True)
+def _attempt(w, context, t, h):
+    """A step of all iterations; where they have not settled, again with one more or a smaller ε."""
+    run, q, s, active = w.run, w.q, w.s, w.q.active
+    run.nfev += w.stages * active
+    held = s.held
+    status, square = _sweep(w, context, active, _now(w), t, h, True)
+    run.error = math.sqrt(square / (active * w.size))
+    if status == INTERRUPTED:
+        return _leave(w, loop.STOPPED)
+    if status != OK:
+        return loop.FUNCTION_RAISED if status == RAISED else loop.SINGULAR_MATRIX
+    if run.error - run.error != 0.0:
+        return loop.NOT_FINITE
+    if run.error > 1.0 and run.constant == 0.0:
+        return loop.ERROR_TEST
+    x = shift(s.x_new, (active - 1) * w.stride)
+    q.difference = math.inf
+    if active > 1:
+        q.difference = sequence.difference(q, x, shift(s.x_new, (active - 2) * w.stride), w.atol, w.rtol)
+    if q.automatic and q.difference > sequence.SETTLED:
+        outcome = _settle_further(w, context, t)
+        if outcome != loop.ACCEPTED:
+            return outcome
+    q.before = 0.0
+    s.held_steps = s.held_steps + 1 if s.held > held else 0
+    if s.held_steps > MOST_HELD_STEPS:
+        return _leave(w, loop.STEP_TOO_SMALL)
+    if q.watches_impasse:
+        first = q.coordinates if q.index > 2 else 0
+        f, eps = shift(s.f_new, (active - 1) * w.stride), w.eps[active - 1]
+        q.impasse = sequence.is_impasse(q, x, f, w.atol[first], eps)
+        if q.impasse:
+            return _leave(w, loop.STEP_TOO_SMALL)
+    run.correction = q.difference
+    run.iterations = active
+    return loop.ACCEPTED
+
+
+@njit(cache=True)
+def _settle_further(w, context, t):
+    """Where the last two iterations differ: one more, or all anew; ACCEPTED if neither is called for."""
+    q = w.q
+    if sequence.another_helps(q):
+        q.before = q.difference
+        status = _add(w, context, t)
+        return _leave(w, loop.code_of(status)) if status >= RAISED else loop.REPEAT
+    if not sequence.astray(q):
+        return loop.ACCEPTED
+    if not sequence.may_restart(q):
+        return _leave(w, loop.STEP_TOO_SMALL)
+    code = _begin_anew(w, context)
+    return loop.REPEAT if code == OK else _leave(w, code)
+
+
+@njit(cache=True)
+def _keep(w, steps, row):
+    """ε, y₀ and all iterations at the beginning of a step, in a row of the history."""
+    q, n, at = w.q, w.carried, loop.STEP_COLUMNS
+    steps[row, at] = w.eps[0]
+    steps[row, at + 1] = q.y0_time
+    steps[row, at + 2] = q.y0_rate
+    at += 3
+    for i in range(n):
+        steps[row, at + i] = q.y0[i]
+        steps[row, at + n + i] = q.y0_slope[i]
+        steps[row, at + 2 * n + i] = q.y0_bend[i]
+    at += 3 * n
+    for i in range(q.active * w.stride):
+        steps[row, at + i] = w.s.x[i]
+
+
+@njit(cache=True)
+def _accept(w, steps, row, t, h, t_new):
+    """Move on, and choose the next step size."""
+    s, active = w.s, w.q.active
+    if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
+        _keep(w, steps, row)
+    whole, carried = active * w.stride, active * w.carried
+    copy(s.x, s.x_old, whole)
+    copy(s.f, s.f_old, whole)
+    copy(s.carry, s.carry_old, carried)
+    copy(s.x_new, s.x, whole)
+    copy(s.f_new, s.f, whole)
+    copy(s.carry_new, s.carry, carried)
+    s.active_old = active
+    _show(w, s.x_new, s.carry_new, active, w.run.y)
+    if w.run.constant == 0.0:
+        w.run.h = next_size(w.run, s, h, _GROW)
+
+
+@njit(cache=True, error_model="numpy")
+def _reject(w, t, h, cause):
+    """Shrink; False if the step cannot be made smaller."""
+    shrink = max(_SHRINK, _SAFETY * w.run.error**-w.s.exponent) if cause == loop.ERROR_TEST else 0.25
+    w.run.h = abs(h) * shrink
+    w.s.after_rejection = 1
+    too_small = w.run.h <= 1e-15 * max(abs(t), abs(t + h)) or w.run.h < 1e-290
+    return not (w.run.constant > 0.0 or too_small)
+
+
+@njit(cache=True)
+def _propose(w):
+    return propose_explicit(w.run)
+
+
+@njit(cache=True)
+def _watch(w, context, found):
+    run, s, at = w.run, w.s, (w.q.active - 1) * w.stride
+    step = rank_watch.Step(
+        run.t_old, shift(s.x_old, at), shift(s.f_old, at), run.t, shift(s.x_new, at), shift(s.f_new, at)
+    )
+    run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
+
+
+@njit(cache=True)
+def _settle(w):
+    """There is nothing to do after the points of a step have been written."""
+
+
+advance = loop.advance_with(
+    __name__,
+    parts=_parts,
+    begin=_begin,
+    propose=_propose,
+    attempt=_attempt,
+    reject=_reject,
+    accept=_accept,
+    watch=_watch,
+    settle=_settle,
+    resume=_rates,
+)
+
+
+@NativeKernel
+def interpolant(t, y, memory, context, out):
+    """The solution at a time inside the last step: a step of all iterations from its beginning."""
+    w = _parts(memory)
+    active, before = w.s.active_old, Iterations(w.s.x_old, w.s.f_old, w.s.carry_old)
+    status, _ = _sweep(w, context, active, before, w.run.t_old, t - w.run.t_old, False)
+    _show(w, w.s.x_new, w.s.carry_new, active, out)
+    return status
+
+
+@njit(cache=True)
+def _recall(w, context, t, active, row):
+    """Put back what `_keep` wrote, and the rates that belong to it."""
+    q, n = w.q, w.carried
+    q.y0_time = row[1]
+    q.y0_rate = row[2]
+    for i in range(n):
+        q.y0[i] = row[3 + i]
+        q.y0_slope[i] = row[3 + n + i]
+        q.y0_bend[i] = row[3 + 2 * n + i]
+    if row[0] != w.eps[0]:
+        for number in range(q.most):
+            w.eps[number] = row[0]
+    for i in range(active * w.stride):
+        w.s.x[i] = row[3 + 3 * n + i]
+    for s in range(active):
+        previous = y0_at(q, t) if s == 0 else shift(w.s.carry, (s - 1) * n)
+        status = _rate_where_it_stands(w, context, t, s, previous)
+        if status != OK:
+            return status
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def evaluate(memory_array, context_array, starts, counts, rows, wanted, out):
+    """The solution at many times from stored steps: where each began, how many iterations it had, and what `_keep`
+    wrote of it.  Returns the number done.
+    """
+    memory, context = pointer(memory_array), pointer(context_array)
+    w = _parts(memory)
+    direction = 1.0 if starts[-1] >= starts[0] else -1.0
+    current = -1
+    for number in range(wanted.size):
+        lower, upper = 0, starts.size
+        while upper - lower > 1:
+            middle = (lower + upper) // 2
+            if direction * starts[middle] <= direction * wanted[number]:
+                lower = middle
+            else:
+                upper = middle
+        active = int(counts[lower])
+        if lower != current:
+            if _recall(w, context, starts[lower], active, rows[lower]) != OK:
+                return number
+            current = lower
+        status, _ = _sweep(w, context, active, _now(w), starts[lower], wanted[number] - starts[lower], False)
+        if status != OK:
+            return number
+        _show(w, w.s.x_new, w.s.carry_new, active, pointer(out[number]))
+    return wanted.size

@@ -1,0 +1,264 @@
+"""Memory with names: every block of doubles that compiled code works on is declared once.
+
+    class Falling(Layout):
+        t: Real              # time
+        steps: Whole         # how many were taken
+        y: Vector            # position and velocity
+
+    memory = Falling.memory(t=0.0, steps=0, y=2)        # numbers by value, vectors by length or by values
+    Falling.of(memory)["t"] = 1.0                       # in Python
+    memory[Falling.places.t] = 1.0                      # the same, five times as fast, for what is real
+
+    falling = Falling.named()                           # in compiled code, for a pointer to the memory:
+    s = falling(memory);  s.t += h;  s.steps += 1;  s.y[0] += h * s.y[1]
+
+A layout is a record of numbers, eight bytes each, and the vectors behind it; the record holds where each vector
+begins.  Layouts may stand behind each other in one memory (`lay_out`), as those of a run and of its integrator.
+Nothing else knows a place: a field cannot overlap another, be forgotten, or have two names.
+
+A vector begins at a multiple of four doubles, for vector registers, and the double before it holds its length.
+In a checked build (environment variable ``HOLONOME_CHECKED=1``) a vector is an array of that length, every index
+is checked, and what stands behind each vector must still be there after a run (`require_intact`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import PrimitiveModel
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, register_model
+
+CHECKED = os.environ.get("HOLONOME_CHECKED", "") not in ("", "0")
+"""Whether this process runs the checked build of the engine."""
+
+Real = float
+"""A double."""
+
+Whole = int
+"""A whole number, an address, or a flag."""
+
+
+class Vector:
+    """Doubles, as many as the memory was made for."""
+
+
+WIDTH = 4
+"""Doubles in a vector register."""
+
+_GUARD = -6.02214076e23
+_GUARDS = 4 if CHECKED else 0
+
+Doubles = types.CPointer(types.float64)
+Array = types.Array(types.float64, 1, "C")
+
+
+def padded(size: int) -> int:
+    """Rounded up to whole vector registers."""
+    return (size + WIDTH - 1) // WIDTH * WIDTH
+
+
+class NamedMemory(types.Type):
+    """Numba's type of a memory whose record has these fields; in machine code, a pointer to doubles."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, str], ...]) -> None:
+        self.fields = fields
+        super().__init__(f"NamedMemory({name})")
+
+    @property
+    def key(self) -> Any:
+        return self.name, self.fields
+
+    def place(self, field: str) -> tuple[int, str]:
+        """Number and kind of a field."""
+        for number, (name, kind) in enumerate(self.fields):
+            if name == field:
+                return number, kind
+        raise AttributeError(f"{self.name} has no field {field!r}")
+
+
+_TYPES = {"Real": types.float64, "Whole": types.int64, "Vector": Array if CHECKED else Doubles}
+
+
+@register_model(NamedMemory)
+class _Pointer(PrimitiveModel):
+    def __init__(self, manager: Any, kind: NamedMemory) -> None:
+        super().__init__(manager, kind, ir.DoubleType().as_pointer())
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = NamedMemory
+
+    def generic_resolve(self, kind: NamedMemory, field: str) -> Any:
+        return _TYPES[dict(kind.fields)[field]] if field in dict(kind.fields) else None
+
+
+def _number_at(builder: Any, memory: Any, number: Any, whole: bool) -> Any:
+    place = builder.gep(memory, [number])
+    return builder.bitcast(place, ir.IntType(64).as_pointer()) if whole else place
+
+
+@lower_getattr_generic(NamedMemory)
+def _get(context: Any, builder: Any, kind: NamedMemory, memory: Any, field: str) -> Any:
+    number, what = kind.place(field)
+    value = builder.load(_number_at(builder, memory, ir.Constant(ir.IntType(64), number), what != "Real"))
+    if what != "Vector":
+        return value
+    begin = builder.gep(memory, [value])
+    if not CHECKED:
+        return begin
+    length = builder.fptosi(
+        builder.load(builder.gep(begin, [ir.Constant(ir.IntType(64), -1)])), ir.IntType(64)
+    )
+    return _as_array(context, builder, begin, length)
+
+
+@lower_setattr_generic(NamedMemory)
+def _set(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> None:
+    memory, value = arguments
+    number, what = signature.args[0].place(field)
+    if what == "Vector":
+        raise AttributeError(f"{field}: a vector cannot be moved; assign its entries")
+    builder.store(value, _number_at(builder, memory, ir.Constant(ir.IntType(64), number), what == "Whole"))
+
+
+def _as_array(context: Any, builder: Any, data: Any, length: Any) -> Any:
+    """A one-dimensional array of doubles over memory that somebody else owns."""
+    array = context.make_array(Array)(context, builder)
+    size = ir.Constant(ir.IntType(64), 8)
+    context.populate_array(array, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
+    return array._getvalue()
+
+
+class Layout:
+    """Base class: a subclass declares its fields as annotations ``Real``, ``Whole`` or ``Vector``."""
+
+    fields: ClassVar[dict[str, str]]
+    places: ClassVar[Any]
+    dtype: ClassVar[np.dtype]
+    words: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = {
+            name: getattr(kind, "__name__", kind) for name, kind in inspect.get_annotations(cls).items()
+        }
+        names = {"float": "Real", "int": "Whole"}
+        cls.fields = {name: names.get(kind, kind) for name, kind in cls.fields.items()}
+        cls.dtype = np.dtype(
+            [(name, float if kind == "Real" else np.int64) for name, kind in cls.fields.items()]
+        )
+        cls.places = SimpleNamespace(**{name: number for number, name in enumerate(cls.fields)})
+        cls.words = padded(len(cls.fields))
+
+    @classmethod
+    def named(cls) -> Any:
+        """For compiled code: from a pointer to the memory to the memory with names."""
+        kind = NamedMemory(cls.__name__, tuple(cls.fields.items()))
+
+        @intrinsic
+        def named(typingctx, memory):
+            def codegen(context, builder, signature, arguments):
+                if isinstance(memory, types.Array):
+                    return context.make_array(memory)(context, builder, arguments[0]).data
+                return arguments[0]
+
+            return kind(memory), codegen
+
+        return named
+
+    @classmethod
+    def of(cls, memory: np.ndarray, at: int = 0) -> Any:
+        """The record that begins there, by name."""
+        return memory[at : at + len(cls.fields)].view(cls.dtype)[0]
+
+    @classmethod
+    def vector(cls, memory: np.ndarray, name: str, at: int = 0) -> np.ndarray:
+        """One of its vectors."""
+        begin = int(cls.of(memory, at)[name]) + at
+        return memory[begin : begin + int(memory[begin - 1])]
+
+    @classmethod
+    def set(cls, memory: np.ndarray, at: int = 0, **values: Any) -> None:
+        """Assign numbers of the record that begins there."""
+        cls.refuse_unknown(values)
+        record = cls.of(memory, at)
+        for name, value in values.items():
+            record[name] = value
+
+    @classmethod
+    def refuse_unknown(cls, values: Mapping[str, Any]) -> None:
+        unknown = sorted(set(values) - set(cls.fields))
+        if unknown:
+            raise KeyError(f"{cls.__name__} has no field {', '.join(unknown)}")
+
+    @classmethod
+    def memory(cls, **values: Any) -> np.ndarray:
+        """A memory of this layout alone."""
+        return lay_out((cls, values))
+
+
+def lay_out(*parts: tuple[type[Layout], Mapping[str, Any]]) -> np.ndarray:
+    """Memory for layouts that stand behind each other.
+
+    Each comes with the values of its numbers and, for its vectors, lengths or values; what is left out is zero, and
+    a vector empty.  Places of vectors are counted from the beginning of their own record.
+    """
+    records: list[np.ndarray] = []
+    vectors: list[np.ndarray] = []
+    end = sum(layout.words for layout, _ in parts)
+    begin = 0
+    for layout, values in parts:
+        layout.refuse_unknown(values)
+        record = np.zeros(layout.words)
+        fields = layout.of(record)
+        for name, kind in layout.fields.items():
+            if kind == "Vector":
+                fields[name] = end + WIDTH - begin
+                vectors.append(_framed(values.get(name, 0)))
+                end += vectors[-1].size
+            elif name in values:
+                fields[name] = values[name]
+        records.append(record)
+        begin += layout.words
+    return np.concatenate([*records, *vectors])
+
+
+def _framed(values: Any) -> np.ndarray:
+    """A vector in memory: its length in front, padding behind, and guards in a checked build."""
+    entries = np.zeros(values) if np.ndim(values) == 0 else np.asarray(values, dtype=float)
+    room = np.full(WIDTH + padded(entries.size) + _GUARDS, _GUARD if CHECKED else 0.0)
+    room[WIDTH - 1] = entries.size
+    room[WIDTH : WIDTH + entries.size] = entries
+    return room
+
+
+def appended(memory: np.ndarray, layout: type[Layout], at: int, **vectors: np.ndarray) -> np.ndarray:
+    """The memory with the vectors of these names, of the layout that begins there, moved to its end."""
+    for name, values in vectors.items():
+        room = padded(memory.size)
+        layout.of(memory, at)[name] = room + WIDTH - at
+        memory = np.concatenate([memory, np.zeros(room - memory.size), _framed(values)])
+    return memory
+
+
+def require_intact(memory: np.ndarray, at: int, layout: type[Layout]) -> None:
+    """In a checked build: raise if something wrote behind one of the vectors."""
+    fields = layout.of(memory, at)
+    for name, kind in layout.fields.items():
+        if kind == "Vector":
+            begin = int(fields[name]) + at
+            length = int(memory[begin - 1])
+            behind = memory[begin + length : begin + padded(length) + _GUARDS]
+            if not np.all(behind == _GUARD):
+                raise MemoryError(
+                    f"{layout.__name__}.{name}: something was written behind its {length} numbers"
+                )

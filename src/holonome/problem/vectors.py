@@ -1,0 +1,35 @@
+"""Vectors that the user gives, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def vector(argument: str, values, size: int) -> np.ndarray:
+    """A real vector of the right size, or an error that names the argument."""
+    if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
+        return values.copy()
+    try:
+        array = np.array(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
+    if array.ndim == 0 and size == 1:
+        array = array.reshape(1)
+    if array.shape != (size,):
+        what = {"s0": "states", "w0": "unknowns", "x0": "components"}.get(argument, "coordinates")
+        raise ValueError(
+            f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)"
+        )
+    return array
+
+
+def require_finite(**vectors: np.ndarray) -> None:
+    """Raise if one of the named vectors has an entry that is infinite or NaN."""
+    for argument, array in vectors.items():
+        if not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"{argument}: entry {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}"
+            )

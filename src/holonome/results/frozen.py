@@ -1,0 +1,42 @@
+"""Results that cannot be changed once they are made."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import FrozenInstanceError
+from typing import Any, Self
+
+
+class Frozen:
+    """Base class: fields are annotations, some with defaults, and are given by name.
+
+    As a frozen dataclass, but made in a fraction of the time, which counts in a call that takes microseconds.
+    """
+
+    _defaults: dict[str, Any] = {}  # noqa: RUF012
+    _required: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        names = inspect.get_annotations(cls)
+        cls._defaults = {name: vars(cls)[name] for name in names if name in vars(cls)}
+        cls._required = frozenset(names) - set(cls._defaults)
+
+    def __init__(self, **fields: Any) -> None:
+        if not (fields.keys() >= self._required and fields.keys() <= self._required | self._defaults.keys()):
+            raise TypeError(f"{type(self).__name__}: fields {sorted(self._required ^ fields.keys())}")
+        self.__dict__.update(self._defaults)
+        self.__dict__.update(fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"{type(self).__name__}.{name}: a result cannot be changed")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    @classmethod
+    def field_names(cls) -> frozenset[str]:
+        return cls._required | cls._defaults.keys()
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with other values of some fields."""
+        known = {name: self.__dict__[name] for name in (*self._required, *self._defaults)}
+        return type(self)(**known | fields)

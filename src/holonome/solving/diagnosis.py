@@ -1,0 +1,198 @@
+"""What happened to a run, in words: every message of success and failure is made here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holonome.dynamics.kernels import kernels
+from holonome.dynamics.start import dependent_rows, what_failed
+from holonome.errors import ModelError
+from holonome.integrators import loop
+from holonome.integrators.loop import RunState
+from holonome.machine.context import Context
+from holonome.problem.user_function import UserFunction
+from holonome.solving.run import Outcome, Run
+
+_JUMPS = (
+    "Hardly any progress: a force that jumps with q or v near here (dry friction at rest? then smooth it, "
+    "v/sqrt(v² + ε²), or stop with an event), random numbers in a force, or a very stiff system (then try method='ggl')"
+)
+_CONTRADICTION = (
+    "constraint rows that depend on each other ask for different positions or velocities further on: they contradict "
+    "each other"
+)
+_REASONS = {
+    loop.NEWTON: "Newton's method does not converge; a discontinuity, a singularity, or a Jacobian that is only approximate",
+    loop.PROJECTION_FAILED: "no point on the constraints is found near the end of a step; an impasse, or constraints "
+    "that cannot be met further on",
+    loop.CONTRADICTION: _CONTRADICTION,
+    loop.SINGULAR_MATRIX: "mass matrix and constraints do not determine the accelerations just ahead",
+    loop.ERROR_TEST: "the error cannot be kept below the tolerance; a jump in the forces, a singularity, or rtol too small",
+}
+_IMPASSE = "an impasse, unless another method or rtol passes it: 'dop853', 'srm' and 'bdf' differ in this"
+
+
+def message(run: Run, outcome: Outcome) -> str:
+    """How a run ended."""
+    code = outcome.code
+    text = "the end was reached" if code == loop.DONE else _ending(run, code)
+    remark = run.stepper.remark(run.memory)
+    if remark:
+        text += f" ({remark})"
+    if outcome.start is not None and outcome.start.message:
+        text += f" ({outcome.start.message})"
+    return text
+
+
+def _ending(run: Run, code: int) -> str:
+    t = run.t
+    match code:
+        case loop.TERMINATED:
+            return f"stopped by an event at t = {t:.9g}"
+        case loop.STOPPED | loop.FULL:
+            return f"interrupted at t = {t:.6g}"
+        case loop.USER_FUNCTION_FAILED:
+            return f"stopped at t = {t:.6g}: {_user_failure(run)}"
+        case loop.TOO_MANY_STEPS:
+            return _too_many_steps(run)
+        case loop.CANNOT_START | loop.OFF_MANIFOLD if run.system.mechanical:
+            return f"cannot start at t = {t:.6g}: {what_failed(run.system, t, _state(run))}"
+        case loop.CANNOT_START:
+            return f"cannot start at t = {t:.6g}: GB is singular there"
+    return f"stopped at t = {t:.6g}: {_why_stuck(run)}"
+
+
+def _state(run: Run) -> np.ndarray:
+    return run.state[: run.system.state_size].copy()
+
+
+def _too_many_steps(run: Run) -> str:
+    task, memory = run.task, RunState.of(run.memory)
+    done = abs(run.t - task.t0) / abs(task.t1 - task.t0)
+    advice = "Raise max_steps or loosen rtol" if done > 0.1 else _JUMPS
+    return f"stopped at t = {run.t:.6g} after max_steps = {task.max_steps} steps; the last had size {memory['h']:.1e}. {advice}"
+
+
+def _user_failure(run: Run) -> str:
+    """Which function failed: as it was caught, or by calling all of them at the states of the last failures."""
+    t, y = run.t, _state(run)
+    for foreign in run.foreign:
+        if foreign.error is not None:
+            error = foreign.error
+            named = isinstance(error, ModelError)
+            text = str(error) if named else f"{foreign.role} raised {type(error).__name__}: {error}"
+            return f"{text} (near t = {t:.6g}, q = {np.array2string(y[: run.system.n], precision=6, threshold=8)})"
+    if not run.system.mechanical:
+        return "a function is not finite there"
+    text = ""
+    for point in ((float(RunState.of(run.memory)["t_failed"]), run.stepper.failed_state(run.memory)), (t, y)):
+        text = what_failed(run.system, *point)
+        if not text.startswith("a derivative"):
+            return text
+    return _event_failure(run, t, y) or text
+
+
+def _event_failure(run: Run, t: float, y: np.ndarray) -> str:
+    system, n = run.system, run.system.n
+    for i, event in enumerate(run.task.events):
+        function = UserFunction(f"events[{i}]", event.function, n, system.parameters, system.further_values)
+        try:
+            function.evaluate({"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]})
+        except ModelError as error:
+            return str(error)
+    return ""
+
+
+def _why_stuck(run: Run) -> str:
+    """Diagnosis of a step size that fell to nothing."""
+    told = run.stepper.why_stuck(run.memory)
+    if told:
+        return told
+    size = f"the step size fell to {RunState.of(run.memory)['h']:.1e}"
+    if not run.system.mechanical:
+        return f"{size}; a singular position, or a solution that ends"
+    if run.stepper.constant:
+        size = f"the constant step {run.stepper.constant:g} fails"
+    return f"{size}; {_why_no_step(run, _last_cause(run))}"
+
+
+def _last_cause(run: Run) -> int:
+    used = int(RunState.of(run.memory)["rejections"])
+    return int(run.rejections[used - 1, 3]) if used else 0
+
+
+def _why_no_step(run: Run, cause: int) -> str:
+    t, y = run.t, _state(run)
+    pieces = kernels(run.system).evaluate_pieces(run.context, t, y)
+    if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
+        return what_failed(run.system, t, y)
+    if cause == loop.FUNCTION_RAISED:
+        return _user_failure(run)
+    if cause == loop.CONTRADICTION:
+        return _CONTRADICTION
+    told = _singular_position(run, pieces["C"]) or _unbounded(run, y)
+    if told:
+        return told
+    if cause == loop.NOT_FINITE:
+        return f"forces, masses or constraints are not finite just ahead; {_ahead(run, t, y)}"
+    return _REASONS.get(cause, "no step succeeds")
+
+
+def _singular_position(run: Run, C: np.ndarray) -> str:
+    """Whether the constraints lose rank here."""
+    system, names = run.system, run.system.constraint_names
+    if not system.m:
+        return ""
+    lengths = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
+    smallest = np.linalg.svd(C / lengths[:, None], compute_uv=False)[-1]
+    known = Context.of(run.context)["rank"] == system.m and not run.stepper.implicit
+    if smallest < 1e-3 and not known:
+        rows = dependent_rows(np.round(C, 12))[1] or [int(np.argmin(lengths))]
+        depends = ", ".join(names[i] for i in rows[:4])
+        return (
+            f"the constraints come close to a singular position (smallest singular value {smallest:.1e}; {depends} "
+            f"depends on the others there); {_IMPASSE}"
+        )
+    before = kernels(system).evaluate_pieces(run.context, run.task.t0, run.first)
+    if before is None:
+        return ""
+    small = lengths < 1e-3 * np.linalg.norm(before["C"], axis=1)
+    vanishing = ", ".join(names[i] for i in np.flatnonzero(small)[:4])
+    return (
+        f"a singular position: the derivative of {vanishing} with respect to q vanishes there; {_IMPASSE}"
+        if vanishing
+        else ""
+    )
+
+
+def _unbounded(run: Run, y: np.ndarray) -> str:
+    """Whether the motion grows without bound."""
+    n, names = run.system.n, run.system.all_names
+    q, rates = np.abs(y[:n]), np.abs(y[n:])
+    largest = float(np.max(q, initial=0.0))
+    if not (np.max(rates) > 1e6 * max(1.0, largest) or largest > 1e8):
+        return ""
+    name = names[int(np.argmax(rates))]
+    return f"the motion grows without bound (|{name}′| = {np.max(rates):.1e}), the solution may end here"
+
+
+def _ahead(run: Run, t: float, y: np.ndarray) -> str:
+    """What fails a little further on."""
+    n = run.system.n
+    for h in (1e-12, 1e-9, 1e-6, 1e-3):
+        dt = h * (run.task.t1 - run.task.t0)
+        moved = y.copy()
+        moved[:n] += dt * y[n : 2 * n]
+        text = what_failed(run.system, t + dt, moved)
+        if not text.startswith("a derivative"):
+            return text
+    return "look at square roots, logarithms and divisions there"
+
+
+def rank_fell(times: np.ndarray) -> str:
+    """Where the rank of the constraints fell on the way."""
+    if not times.size:
+        return ""
+    shown = ", ".join([f"{t:.6g}" for t in times[:3]] + ["…"] * (times.size > 3))
+    often = "once" if times.size == 1 else f"{times.size} times"
+    return f" (the rank of the constraints fell on the way, {often}: t = {shown})"

@@ -1,0 +1,176 @@
+"""From runs to a result: a solution is complete when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from holonome.dynamics.kernels import kernels
+from holonome.integrators import loop
+from holonome.integrators.loop import RunState
+from holonome.machine.context import Context
+from holonome.results.general import HigherIndexSolution
+from holonome.results.solution import History, Solution
+from holonome.solving.diagnosis import message, rank_fell
+from holonome.solving.run import Outcome, Run, joined
+
+_STATUS = {loop.DONE: 0, loop.TERMINATED: 1}
+
+
+def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution], str], ...] = ()) -> Any:
+    """The result of a run, perhaps of several legs."""
+    for leg in legs:
+        leg.collect()
+    last = legs[-1]
+    fields = _fields(last, outcome)
+    if len(legs) > 1:
+        parts = [_fields(leg, Outcome(loop.DONE)) for leg in legs[:-1]] + [fields]
+        fields = _merged(parts, legs)
+        fields["start"] = outcome.start
+    fields["outcome"] += rank_fell(fields["singular_times"])
+    if not last.system.mechanical:
+        return _general_solution(last, fields)
+    solution = Solution(**fields, remarks=remarks)
+    wrong = _what_is_wrong(legs[0], solution) if solution.success else ""
+    return solution.changed(status=-1, outcome=wrong) if wrong else solution
+
+
+def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
+    """All fields of the solution of one run."""
+    task, stepper, values = run.task, run.stepper, run.whole
+    at, context = RunState.places, Context.of(run.context) if run.system.mechanical else None
+    points = joined(run.points_kept, 1 + stepper.columns)
+    t_events, event_states, singular = run.events_found()
+    fields = {
+        "system": run.system,
+        "method": task.name,
+        "t": points[:, 0],
+        "states": points[:, 1:],
+        "status": _STATUS.get(outcome.code, -1),
+        "outcome": message(run, outcome),
+        "nfev": int(values[at.nfev]),
+        "steps": int(values[at.accepted]),
+        "rejections": int(values[at.rejected]),
+        "projections": int(values[at.projections]),
+        "rtol": task.rtol,
+        "atol": task.atol,
+        "start": outcome.start,
+        "t_events": t_events,
+        "event_states": event_states,
+        "singular_times": singular,
+        **stepper.counts(run.memory),
+    }
+    if context is not None:
+        fields["dense_calls"] = int(context["dense_calls"])
+        fields["lowest_rank"] = int(context["rank"])
+    if task.keep_steps:
+        width = loop.REJECTION_COLUMNS
+        fields["history"] = History(
+            joined(run.steps_kept, run.steps.shape[1]), joined(run.rejections_kept, width)
+        )
+    if task.dense_output and values[at.accepted]:
+        fields["sol"] = stepper.dense_output(run.record())
+    return fields
+
+
+_SUMMED = (
+    "nfev",
+    "steps",
+    "rejections",
+    "projections",
+    "njev",
+    "nlu",
+    "error_failures",
+    "newton_failures",
+    "dense_calls",
+)
+
+
+def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
+    """Several legs as one; the first point of a later leg is the last of the one before it."""
+    fields, size = dict(parts[-1]), legs[0].system.state_size
+    skip = [0] + [_begins_where(part, before) for before, part in pairwise(parts)]
+    pairs = list(zip(parts, skip, strict=True))
+    fields["t"] = np.concatenate([part["t"][first:] for part, first in pairs])
+    fields["states"] = np.concatenate([part["states"][first:, :size] for part, first in pairs])
+    fields |= {name: sum(part.get(name, 0) for part in parts) for name in _SUMMED}
+    fields["singular_times"] = np.concatenate([part["singular_times"] for part in parts])
+    histories = [part["history"] for part in parts if part.get("history") is not None]
+    if histories:
+        accepted = np.concatenate([history.accepted[:, : loop.STEP_COLUMNS] for history in histories])
+        fields["history"] = History(accepted, np.concatenate([history.rejected for history in histories]))
+    if fields["t_events"] is not None:
+        events = range(len(fields["t_events"]))
+        fields["t_events"] = [np.concatenate([part["t_events"][i] for part in parts]) for i in events]
+        states = [[part["event_states"][i][:, :size] for part in parts] for i in events]
+        fields["event_states"] = [np.concatenate(rows) for rows in states]
+    outputs = [part["sol"] for part in parts if part.get("sol") is not None]
+    if outputs:
+        fields["sol"] = JoinedOutput(outputs, np.array([leg.t for leg in legs]), legs[0].task.direction)
+    told = ", then ".join(f"{leg.task.name} from t = {leg.task.t0:.6g}" for leg in legs[1:])
+    fields["outcome"] += f" (stiffness was met: {legs[0].task.name}, then {told})"
+    fields["method"] = "auto: " + " → ".join(leg.task.name for leg in legs)
+    return fields
+
+
+def _begins_where(part: dict[str, Any], before: dict[str, Any]) -> int:
+    return int(part["t"].size > 0 and before["t"].size > 0 and part["t"][0] == before["t"][-1])
+
+
+class JoinedOutput:
+    """Dense output of several legs: each answers for its own time."""
+
+    def __init__(self, outputs: list, ends: np.ndarray, direction: float) -> None:
+        self.outputs, self.ends, self.direction = outputs, ends, direction
+
+    def __call__(self, t: Any) -> Any:
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        leg = np.searchsorted(self.direction * self.ends[:-1], self.direction * times)
+        system = self.outputs[0].stepper.system
+        rows = np.empty((times.size, system.state_size))
+        for i, output in enumerate(self.outputs):
+            mine = leg == i
+            if mine.any():
+                rows[mine] = output.rows(times[mine])[:, : system.state_size]
+        return system.split_state(rows, np.ndim(t) == 0)
+
+
+def _general_solution(run: Run, fields: dict[str, Any]) -> HigherIndexSolution:
+    message_, kept = fields.pop("outcome"), HigherIndexSolution.field_names()
+    stepper = run.stepper
+    fields |= {"message": message_, "eps": stepper.eps, "carries_y": stepper.srm.variant != "singular"}
+    return HigherIndexSolution(**{name: value for name, value in fields.items() if name in kept})
+
+
+def _what_is_wrong(run: Run, solution: Solution) -> str:
+    """What a run that reached its end got wrong all the same."""
+    if solution.system.invariant_count and solution.false_invariants():
+        return (
+            f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be "
+            "held; it is no invariant of this system"
+        )
+    return _lost_rows(run, solution) if run.stepper.implicit and run.stepper.left_out else ""
+
+
+def _lost_rows(run: Run, solution: Solution) -> str:
+    """Rows that followed from others at the start, and were therefore left out, must be met all the time."""
+    compiled, left_out = kernels(run.system), list(run.stepper.left_out)
+    pieces = compiled.evaluate_pieces(run.context, run.task.t0, run.first)
+    if pieces is None or not solution.t.size:
+        return ""
+    mg, size = compiled.position_rows, run.system.state_size
+    length = np.maximum(np.linalg.norm(pieces["C"], axis=1), 1e-300)
+    tolerance = run.task.rtol * (1.0 + np.max(np.abs(solution.states[:, :size]))) + np.max(run.task.atol)
+    missed = np.max(np.abs(solution.gv), axis=1) / length
+    missed[:mg] = np.maximum(missed[:mg], np.max(np.abs(solution.g), axis=1, initial=0.0) / length[:mg])
+    usual = float(np.max(np.delete(missed, left_out), initial=0.0))
+    lost = [run.system.constraint_names[i] for i in left_out if not missed[i] <= 30 * max(tolerance, usual)]
+    if not lost:
+        return ""
+    return (
+        f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, but does not "
+        "follow from them later. Use an explicit method, which finds out where"
+    )
