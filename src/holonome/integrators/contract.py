@@ -87,6 +87,7 @@ class Stepper(ABC):
     columns: int
     implicit: bool = False
     far_side: bool = True
+    leaves_out_rows: bool = False  # whether its kernels may be told which rows follow from others
     invariants: np.ndarray | None = None
     left_out: Sequence[int] = ()
 

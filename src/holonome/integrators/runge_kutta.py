@@ -124,6 +124,7 @@ class RungeKuttaStepper(Stepper):
     """A Runge–Kutta method on the underlying ODE."""
 
     advance = staticmethod(rk.advance)
+    leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
         super().__init__(request)

@@ -146,14 +146,16 @@ class Run:
         code = stepper.begin(self.memory, self.context, Beginning(task.t0, task.t1, self.first, self.trusted))
         if code != OK:
             return code
-        times, states = np.array([task.t0]), self.state[None, :]
-        if self._history is not None:
-            times, states = self._history.t, stepper.fill_history(self.memory, self.context, self._history)
         if self.whole[_AT.keep_points] or self.whole[_AT.next_eval]:
-            count = times.size if self.whole[_AT.keep_points] else 1
-            self.points[:count, 0] = times[:count]
-            self.points[:count, 1:] = states[:count]
-            self.whole[_AT.points] = count
+            self.points[0, 0] = task.t0
+            self.points[0, 1:] = self.state
+            self.whole[_AT.points] = 1
+        if self._history is not None:
+            states = stepper.fill_history(self.memory, self.context, self._history)
+            if self.whole[_AT.keep_points]:
+                self.points[: len(states), 0] = self._history.t
+                self.points[: len(states), 1:] = states
+                self.whole[_AT.points] = len(states)
         return OK
 
     def advance(self) -> int:

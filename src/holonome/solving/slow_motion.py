@@ -81,7 +81,8 @@ def _slow_start(
     system: System, t: float, q: np.ndarray, v: np.ndarray, span: float, rtol: float, atol: Any
 ) -> tuple[np.ndarray, np.ndarray] | None:
     if (
-        system.foreign
+        not system.n
+        or system.foreign
         or system.states
         or system.unknowns
         or system.model.lam.numel()

@@ -189,7 +189,7 @@ def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
     n = system.n
     require_finite(q0=y0[:n], v0=y0[n : 2 * n], s0=y0[2 * n :])
     start = consistent_state(system, y0, t0, at_rest=at_rest, repair=repair)
-    if start.redundant and not run.stepper.implicit:
+    if start.redundant and run.stepper.leaves_out_rows:
         run.stepper.left_out = always_dependent_rows(system, t0, start.state)
     run.restart(start.state)
     return start
@@ -212,6 +212,11 @@ def new_stepper(
     reason = formulation.refuses(system)
     if reason:
         raise ValueError(f"method: {reason}")
+    if not system.mechanical and method.integrator.form(formulation) != "sequence":
+        raise ValueError(
+            f"method: {method!r} is made for mechanical systems; for {system!r} use 'srm' or "
+            "Method(SRM(...), RungeKutta(...)), Method(SRM(...), BDF())"
+        )
     return method.integrator.stepper(Request(system, formulation, size, 1 if t1 > t0 else -1))
 
 
