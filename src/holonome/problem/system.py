@@ -13,9 +13,9 @@ import numpy as np
 from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.machine import inner_newton as solved
-from holonome.machine.compilation import Kernel, kernel
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
+from holonome.machine.kernel import Kernel, kernel
 from holonome.machine.supplied import Foreign
 from holonome.problem import elastic as elements
 from holonome.problem.drawing import Drawing

@@ -13,8 +13,8 @@ import numpy as np
 from holonome.dynamics.start import vector
 from holonome.errors import ModelError
 from holonome.integrators import loop as run
-from holonome.machine.compilation import Kernel, kernel
 from holonome.machine.interruption import Interruption
+from holonome.machine.kernel import Kernel, kernel
 from holonome.problem.event import Event
 from holonome.problem.general import HigherIndex
 from holonome.results.solution import rank_fell
