@@ -83,8 +83,8 @@ _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 @dataclass(frozen=True)
 class Output:
-    """A matrix of results: ``operations[i]`` gives the entry at ``positions[i]``, counted down the columns, in
-    ascending order; entries that are not named are structurally zero.
+    """A matrix of results: ``operations[i]`` gives the entry at ``positions[i]``, counted down the columns,
+    in ascending order; entries that are not named are structurally zero.
     """
 
     rows: int

@@ -1,7 +1,7 @@
 """Files of object code: where compiled models are kept, and how they are read and written.
 
-A file is named after a hash of all that its code depends on, and begins with a digest of it, so that damage is
-noticed.
+A file is named after a hash of all that its code depends on, and begins with a digest of the code, so that
+damage is noticed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The writer of LLVM assembly: one for programs, for sines and cosines, and for the sums of a Runge–Kutta step.
+"""The writer of LLVM assembly, for programs, sines and cosines, and the sums of a Runge–Kutta step.
 
 A program's operations are written down one line an operation.  No Python is generated and no types are
 inferred, so a model of a few hundred operations becomes machine code in milliseconds.
