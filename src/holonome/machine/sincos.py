@@ -6,7 +6,9 @@ the same time, and calls of a mathematical library take much of the time of a sm
 functions share the reduction of the argument, and up to four angles lie in one vector register: seven angles
 take 17 ns instead of 69.
 
-    x = k π/2 + r + ρ,   |r| ≤ π/4,        sin(r + ρ) = r + r³ S(r²) + ρ (1 − r²/2),        cos(r + ρ) = 1 − r²/2 + r⁴ C(r²) − r ρ
+    x = k π/2 + r + ρ,   |r| ≤ π/4
+    sin(r + ρ) = r + r³ S(r²) + ρ (1 − r²/2)
+    cos(r + ρ) = 1 − r²/2 + r⁴ C(r²) − r ρ
 
 π/2 is the sum of three doubles.  x − k · (the first) is exact, because both are multiples of 2⁻⁵² and the
 result is small; ρ is what product and sum with the second round off. S and C are minimax polynomials (Remez),
