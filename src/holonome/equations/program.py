@@ -282,8 +282,8 @@ def _read_operation(data: Any, number: int, sizes: Sequence[int]) -> tuple:
 def _read_number(data: Any) -> float:
     if isinstance(data, str) and data in _SPECIAL:
         return _SPECIAL[data]
-    if type(data) not in (int, float) or not abs(data) <= _LARGEST_NUMBER:
-        raise _wrong(f"{str(data)[:40]!r} is not a number")
+    if isinstance(data, bool) or not isinstance(data, (int, float)) or not abs(data) <= _LARGEST_NUMBER:
+        raise _wrong(f"{repr(data)[:40]} is not a number")
     return float(data)
 
 
