@@ -158,10 +158,10 @@ class Program:
     def expressions(self, inputs: Sequence[ca.SX]) -> list[ca.SX]:
         """Its outputs for these inputs, operation by operation."""
         values: list[ca.SX] = []
-        unary, binary = ca.SX.unary, ca.SX.binary
+        unary, binary, entries = ca.SX.unary, ca.SX.binary, [given.elements() for given in inputs]
         for name, *operands in self.operations:
             if name == "input":
-                value = inputs[operands[0]][operands[1]]
+                value = entries[operands[0]][operands[1]]
             elif name == "const":
                 value = ca.SX(operands[0])
             elif len(operands) == 1:
