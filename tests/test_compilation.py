@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.machine import compilation
+from holonome.machine import kernel as machine
+from holonome.machine.cache import cache_folder
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, PARAMETERS, SINGULAR
 
@@ -62,7 +63,7 @@ def evaluate(kernel, size, t=0.5, y=(0.3, -1.2), z=(0.7,), p=(2.0,)):
 def test_every_operation_gives_what_casadi_gives(name):
     inputs = symbols()
     expression = OPERATIONS[name](inputs[1][0], inputs[1][1])
-    kernel, function = compilation.kernel(expression, inputs), ca.Function("f", inputs, [expression])
+    kernel, function = machine.kernel(expression, inputs), ca.Function("f", inputs, [expression])
     for y in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
         status, out = evaluate(kernel, 1, y=y)
         assert status == OK
@@ -72,7 +73,7 @@ def test_every_operation_gives_what_casadi_gives(name):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_sines_and_cosines_to_the_last_place(count):
     y = ca.SX.sym("y", count)
-    compiled = compilation.kernel(
+    compiled = machine.kernel(
         ca.vertcat(ca.sin(y), ca.cos(y)), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)]
     )
     rng = np.random.default_rng(count)
@@ -97,7 +98,7 @@ def test_sines_and_cosines_to_the_last_place(count):
 
 def test_sines_of_what_is_no_angle():
     y = ca.SX.sym("y", 4)
-    compiled = compilation.kernel(ca.sin(y), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    compiled = machine.kernel(ca.sin(y), [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
     given, out = np.array([1e15, np.nan, np.inf, -1e300]), np.empty(4)
     run_kernel(compiled.address, 0.0, given, given, np.zeros(PARAMETERS + 1), out)
     with np.errstate(invalid="ignore"):
@@ -108,7 +109,7 @@ def test_sines_of_sines():
     y = ca.SX.sym("y", 3)
     inner = ca.sin(ca.cos(y[0]) + y[1]) * ca.sin(y[2])
     expression = ca.vertcat(ca.cos(inner), ca.sin(inner + ca.cos(y[1])), ca.sin(ca.sin(ca.sin(y[0]))))
-    compiled = compilation.kernel(expression, [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
+    compiled = machine.kernel(expression, [ca.SX.sym("t"), y, ca.SX.sym("z", 0), ca.SX.sym("p", 0)])
     given, out = np.array([0.3, 2.0, -4.0]), np.empty(3)
     assert run_kernel(compiled.address, 0.0, given, given, np.zeros(PARAMETERS + 1), out) == OK
     np.testing.assert_allclose(out, ca.Function("f", [y], [expression])(given).full().ravel(), rtol=4e-16)
@@ -118,7 +119,7 @@ def test_inputs_constants_and_structural_zeros():
     t, y, z, p = inputs = symbols()
     sparse = ca.SX(5, 1)
     sparse[0], sparse[2], sparse[4] = t + z[0], 3.5 * p[0], y[1]
-    status, out = evaluate(compilation.kernel(sparse, inputs), 5)
+    status, out = evaluate(machine.kernel(sparse, inputs), 5)
     assert status == OK
     np.testing.assert_allclose(out[[0, 2, 4]], [1.2, 7.0, -1.2])
     assert np.all(np.isnan(out[[1, 3]]))
@@ -130,17 +131,17 @@ def test_inputs_constants_and_structural_zeros():
 )
 def test_margin_decides_the_status(y, status):
     inputs = symbols()
-    kernel = compilation.kernel(inputs[1] * 2, inputs, margin=inputs[1][0])
+    kernel = machine.kernel(inputs[1] * 2, inputs, margin=inputs[1][0])
     assert evaluate(kernel, 2, y=y)[0] == status
 
 
-@pytest.mark.parametrize("size", [50, compilation.OPTIMISED_UP_TO])
+@pytest.mark.parametrize("size", [50, machine.OPTIMISED_UP_TO])
 def test_large_functions(size):
     inputs = symbols()
     expression, value = inputs[1][0], 0.3
     for _ in range(size):
         expression, value = ca.sin(expression) + inputs[1][1], np.sin(value) - 1.2
-    assert evaluate(compilation.kernel(expression, inputs), 1)[1][0] == pytest.approx(value, abs=1e-12)
+    assert evaluate(machine.kernel(expression, inputs), 1)[1][0] == pytest.approx(value, abs=1e-12)
 
 
 def stored(folder):
@@ -149,13 +150,13 @@ def stored(folder):
 
 def kernel_of_this_test(factor=1.25):
     inputs = symbols()
-    return compilation.kernel(factor * inputs[1], inputs)
+    return machine.kernel(factor * inputs[1], inputs)
 
 
 def test_second_time_nothing_is_compiled(own_cache, monkeypatch):
     kernel_of_this_test()
     assert len(stored(own_cache)) == 1
-    monkeypatch.setattr(compilation, "_compile", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(machine, "_compile", lambda *_: pytest.fail("compiled again"))
     assert evaluate(kernel_of_this_test(), 2)[1][1] == -1.5
 
 
@@ -185,7 +186,7 @@ def test_folder_that_cannot_be_written(tmp_path, monkeypatch):
 def _write_many(folder, factor):
     os.environ["HOLONOME_CACHE"] = folder
     for _ in range(10):
-        for file in stored(compilation.cache_folder()):
+        for file in stored(cache_folder()):
             file.unlink(missing_ok=True)
         assert evaluate(kernel_of_this_test(factor), 2)[1][1] == pytest.approx(-1.2 * factor)
 
@@ -204,7 +205,7 @@ def test_processes_that_write_at_once(own_cache):
 def test_a_sweep_compiles_nothing(monkeypatch):
     mechanism = hn.mechanisms.pendulum()
     hn.solve(mechanism.system, (0, 1), mechanism.q0)
-    monkeypatch.setattr(compilation, "_compile", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(machine, "_compile", lambda *_: pytest.fail("compiled again"))
     ends = [
         hn.solve(mechanism.system, (0, 1), mechanism.q0, parameters={"gravity": g}).q[0, -1]
         for g in (1.62, 3.7, 9.81)

@@ -858,13 +858,13 @@ def test_other_parameters_compile_nothing(monkeypatch):
         parameters={"g": GRAVITY, "length": 1.0},
     )
     hn.solve(system, (0, 1), [1.0, 0.0])
-    import holonome.machine.compilation
+    import holonome.machine.kernel
 
     def refuse(*_):
         raise AssertionError("compiled")
 
-    monkeypatch.setattr(holonome.machine.compilation, "_compile", refuse)
-    monkeypatch.setattr(holonome.machine.compilation, "Kernel", refuse)
+    monkeypatch.setattr(holonome.machine.kernel, "_compile", refuse)
+    monkeypatch.setattr(holonome.machine.kernel, "Kernel", refuse)
     sol = hn.solve(system, (0, 1), [2.0, 0.0], parameters={"length": 2.0, "g": 3.0}, **FINE)
     np.testing.assert_allclose(
         sol.q, hn.mechanisms.pendulum(length=2.0, gravity=3.0).exact(sol.t)[0], atol=1e-8

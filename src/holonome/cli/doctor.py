@@ -139,7 +139,7 @@ def _processor() -> str:
 def _caches() -> dict[str, tuple[list[Path], tuple[str, ...]]]:
     """Folders of compiled code and the files there that are ours."""
     import holonome
-    from holonome.machine.compilation import cache_folder
+    from holonome.machine.cache import cache_folder
 
     for name in holonome.__all__:
         getattr(holonome, name)

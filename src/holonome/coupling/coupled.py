@@ -19,6 +19,7 @@ import numpy as np
 from holonome.dynamics.kernels import dense_projection, kernels, over_points
 from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
+from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.calls import run_kernel
 from holonome.machine.compiled import Compiled
@@ -539,14 +540,11 @@ def _joined(coupled: CoupledSystem) -> System:
     if all(value.numel() for value in parts["potential"]):
         joined["potential"] = ca.sum1(ca.vertcat(*parts["potential"]))
     multipliers = joined["constraint"].numel() + len(rows["velocity_constraint"])
-    inputs = [
-        t,
-        q,
-        v,
-        *(ca.SX.sym(name, size) for name, size in (("p", 0), ("s", 0), ("w", 0), ("lam", multipliers))),
-    ]
+    inputs = {"t": t, "q": q, "v": v} | {
+        name: ca.SX.sym(name, size) for name, size in (("p", 0), ("s", 0), ("w", 0), ("lam", multipliers))
+    }
     functions: dict[str, Any] = {
-        role: Expression(role, ca.Function(role, inputs, [ca.densify(value)]).serialize(), coupled.n)
+        role: Expression(role, Program.of_expressions(inputs, [ca.densify(value)]), coupled.n)
         for role, value in joined.items()
     }
     return System(

@@ -11,7 +11,6 @@ other, and every address is known: that is more than twice as fast.
 
 from __future__ import annotations
 
-import struct
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,8 +20,9 @@ from numba import njit
 
 from holonome.integrators import dop853
 from holonome.machine.calls import call
-from holonome.machine.compilation import Kernel, compiled
+from holonome.machine.kernel import Kernel, compiled
 from holonome.machine.layout import WIDTH, padded
+from holonome.machine.llvm import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,6 @@ def _dormand_prince_8() -> Tableau:
 
 TABLEAUS = {tableau.name: tableau for tableau in (_heun(), _dormand_prince(), _dormand_prince_8())}
 
-_VECTOR = f"<{WIDTH} x double>"
 
 _lock, _compiled = threading.Lock(), dict[tuple[Tableau, int], Kernel]()
 """Code once made is kept: runs in other threads may be in it."""
@@ -143,10 +142,6 @@ def addresses(tableau: Tableau, size: int) -> list[int]:
     return [code.address_of(f"sum{i}") for i in range(len(sums))]
 
 
-def _splat(value: float) -> str:
-    return "<" + ", ".join([f"double 0x{struct.pack('>d', value).hex()}"] * WIDTH) + ">"
-
-
 def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) -> str:
     """One sum, a kernel with h in place of t, and k in place of z.
 
@@ -154,62 +149,33 @@ def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) ->
     would wait until all of it has left for memory, and it enters last, with nothing to do behind it but one
     multiplication and one addition.
     """
-    lines = [
-        f"%first = insertelement {_VECTOR} poison, double %t, i64 0",
-        f"%h = shufflevector {_VECTOR} %first, {_VECTOR} poison, <{WIDTH} x i32> zeroinitializer",
-        "br label %loop",
-        "loop:",
-        "%i = phi i64 [0, %0], [%next, %loop]",
-        "%k = getelementptr double, ptr %z, i64 %i",
-    ]
-
-    def value(result: str, text: str) -> str:
-        lines.append(f"{result} = {text}")
-        return result
-
-    def loaded(result: str, base: str, offset: int) -> str:
-        return value(
-            result,
-            f"load {_VECTOR}, ptr {value(f'{result}at', f'getelementptr double, ptr {base}, i64 {offset}')}, "
-            "align 8",
-        )
-
-    def times(result: str, a: str, b: str) -> str:
-        return value(result, f"fmul contract {_VECTOR} {a}, {b}")
-
-    def plus(result: str, a: str, b: str) -> str:
-        return value(result, f"fadd contract {_VECTOR} {a}, {b}")
-
+    write = Writer()
+    lanes = write.lanes(WIDTH)
+    h = lanes.everywhere("%t")
+    write.lines += ["br label %loop", "loop:", "%i = phi i64 [0, %0], [%next, %loop]"]
+    k = write.address("%z", "%i")
     *others, last = (int(j) for j in np.flatnonzero(coefficients))
     sums: list[str] = []
     for turn, j in enumerate(others):
-        product = times(f"%product{j}", _splat(coefficients[j]), loaded(f"%k{j}", "%k", j * stride))
-        sums = [*sums, product] if turn < 2 else [sums[1], plus(f"%sum{j}", sums[0], product)]
-    total = times("%rest", "%h", plus("%both", *sums) if len(sums) == 2 else sums[0]) if sums else None
+        product = lanes.value("fmul contract", lanes.number(coefficients[j]), lanes.load(k, j * stride))
+        sums = [*sums, product] if turn < 2 else [sums[1], lanes.value("fadd contract", sums[0], product)]
+    total = None
+    if sums:
+        both = lanes.value("fadd contract", *sums) if len(sums) == 2 else sums[0]
+        total = lanes.value("fmul contract", h, both)
     if with_y:
-        y = value(
-            "%y0", f"load {_VECTOR}, ptr {value('%y0at', 'getelementptr double, ptr %y, i64 %i')}, align 8"
-        )
-        total = plus("%base", y, total) if total else y
+        y = lanes.load("%y", "%i")
+        total = lanes.value("fadd contract", y, total) if total else y
     newest = "poison"
     for i in range(WIDTH):
-        number = value(
-            f"%number{i}",
-            "load volatile double, ptr "
-            f"{value(f'%number{i}at', f'getelementptr double, ptr %k, i64 {last * stride + i}')}",
-        )
-        newest = value(f"%newest{i}", f"insertelement {_VECTOR} {newest}, double {number}, i64 {i}")
-    change = times("%change", times("%weight", "%h", _splat(coefficients[last])), newest)
-    result = plus("%result", total, change) if total else change
-    lines += [
-        f"store {_VECTOR} {result}, ptr {value('%outat', 'getelementptr double, ptr %out, i64 %i')}, align 8",
+        newest = lanes.insert(newest, write.load(k, last * stride + i, "volatile "), i)
+    weight = lanes.value("fmul contract", h, lanes.number(coefficients[last]))
+    change = lanes.value("fmul contract", weight, newest)
+    lanes.store(lanes.value("fadd contract", total, change) if total else change, "%out", "%i")
+    write.lines += [
         f"%next = add i64 %i, {WIDTH}",
         f"%more = icmp slt i64 %next, {stride}",
         "br i1 %more, label %loop, label %end",
         "end:",
-        "ret i32 0",
     ]
-    return (
-        f"define i32 @{name}(double %t, ptr noalias %y, ptr noalias %z, ptr noalias %context, ptr noalias "
-        f"%out) {{\n" + "\n".join(lines) + "\n}\n"
-    )
+    return write.function(name, "0")

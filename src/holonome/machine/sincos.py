@@ -6,7 +6,9 @@ the same time, and calls of a mathematical library take much of the time of a sm
 functions share the reduction of the argument, and up to four angles lie in one vector register: seven angles
 take 17 ns instead of 69.
 
-    x = k π/2 + r + ρ,   |r| ≤ π/4,        sin(r + ρ) = r + r³ S(r²) + ρ (1 − r²/2),        cos(r + ρ) = 1 − r²/2 + r⁴ C(r²) − r ρ
+    x = k π/2 + r + ρ,   |r| ≤ π/4
+    sin(r + ρ) = r + r³ S(r²) + ρ (1 − r²/2)
+    cos(r + ρ) = 1 − r²/2 + r⁴ C(r²) − r ρ
 
 π/2 is the sum of three doubles.  x − k · (the first) is exact, because both are multiples of 2⁻⁵² and the
 result is small; ρ is what product and sum with the second round off. S and C are minimax polynomials (Remez),
@@ -16,9 +18,11 @@ go to the library.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holonome.machine.llvm import Lanes, Writer
 
 SINE = (
     -0.16666666666666632,
@@ -44,16 +48,6 @@ LARGEST = 2.0**30
 WIDTH = 4
 
 
-class Writer(Protocol):
-    """Collects lines of assembly; see `compilation`."""
-
-    lines: list[str]
-    declarations: set[str]
-
-    def value(self, text: str) -> str: ...
-    def call(self, function: str, arguments: Sequence[str]) -> str: ...
-
-
 def sines_and_cosines(write: Writer, angles: Sequence[str]) -> list[tuple[str, str]]:
     """Write the assembly; returns the names of both values of each angle."""
     results = []
@@ -64,87 +58,18 @@ def sines_and_cosines(write: Writer, angles: Sequence[str]) -> list[tuple[str, s
 
 def _group(write: Writer, angles: Sequence[str]) -> list[tuple[str, str]]:
     """Up to four angles, in a vector of one, two or four numbers."""
-    label, width = len(write.lines), {1: 1, 2: 2}.get(len(angles), WIDTH)
-    real, whole, bits = (
-        ("double", "i64", "i1")
-        if width == 1
-        else (f"<{width} x double>", f"<{width} x i64>", f"<{width} x i1>")
-    )
-    suffix = "f64" if width == 1 else f"v{width}f64"
-    write.declarations |= {
-        f"declare {real} @llvm.fma.{suffix}({real}, {real}, {real})",
-        f"declare {real} @llvm.fabs.{suffix}({real})",
-    }
-
-    def all_of(kind: str, value: str | int) -> str:
-        return str(value) if width == 1 else "<" + ", ".join([f"{kind} {value}"] * width) + ">"
-
-    def number(value: float) -> str:
-        return all_of("double", "0x" + struct.pack(">d", value).hex())
-
-    def fma(a: str, b: str, c: str) -> str:
-        return write.value(f"call {real} @llvm.fma.{suffix}({real} {a}, {real} {b}, {real} {c})")
-
-    def binary(operation: str, a: str, b: str) -> str:
-        return write.value(f"{operation} {real if operation[0] == 'f' else whole} {a}, {b}")
-
-    def negative(a: str) -> str:
-        return write.value(f"fneg {real} {a}")
-
-    def polynomial(coefficients: tuple[float, ...], z: str) -> str:
-        result = number(coefficients[-1])
-        for c in coefficients[-2::-1]:
-            result = fma(result, z, number(c))
-        return result
-
-    def with_sign(value: str, quadrant: str) -> str:
-        """Negative in the quadrants 2 and 3."""
-        bit = binary("shl", binary("and", quadrant, all_of("i64", 2)), all_of("i64", 62))
-        return write.value(
-            f"bitcast {whole} {binary('xor', write.value(f'bitcast {real} {value} to {whole}'), bit)} to "
-            f"{real}"
-        )
-
-    def taken_apart(vector: str) -> list[str]:
-        return (
-            [vector]
-            if width == 1
-            else [write.value(f"extractelement {real} {vector}, i64 {i}") for i in range(len(angles))]
-        )
-
-    x = angles[0] if width == 1 else "poison"
-    for i in range(width if width > 1 else 0):
-        x = write.value(f"insertelement {real} {x}, double {angles[min(i, len(angles) - 1)]}, i64 {i}")
-    size = write.value(f"call {real} @llvm.fabs.{suffix}({real} {x})")
-    near = write.value(f"fcmp olt {real} {size}, {number(LARGEST)}")
-    if width > 1:
-        near = write.value(f"icmp eq i{width} {write.value(f'bitcast {bits} {near} to i{width}')}, -1")
+    label, count = len(write.lines), len(angles)
+    lanes = write.lanes({1: 1, 2: 2}.get(count, WIDTH))
+    x = lanes.gathered(angles[min(i, count - 1)] for i in range(lanes.width))
+    near = lanes.all_true(lanes.value("fcmp olt", lanes.fabs(x), lanes.number(LARGEST)))
     write.lines += [f"br i1 {near}, label %near{label}, label %far{label}", f"far{label}:"]
     far = [[write.call(f"llvm.{name}.f64", [angle]) for angle in angles] for name in ("sin", "cos")]
     write.lines += [f"br label %both{label}", f"near{label}:"]
-    shifted = binary("fadd", binary("fmul", x, number(TWO_OVER_PI)), number(ROUND))
-    quadrant = write.value(f"bitcast {real} {shifted} to {whole}")
-    k = negative(binary("fsub", shifted, number(ROUND)))
-    exact = fma(k, number(HALF_PI[0]), x)
-    small = binary("fmul", k, number(HALF_PI[1]))
-    r = binary("fadd", exact, small)
-    share = binary("fsub", r, exact)
-    lost = binary("fadd", binary("fsub", exact, binary("fsub", r, share)), binary("fsub", small, share))
-    rho = fma(k, number(HALF_PI[2]), binary("fadd", lost, fma(k, number(HALF_PI[1]), negative(small))))
-    z = binary("fmul", r, r)
-    half = binary("fmul", z, number(0.5))
-    sine = binary("fadd", r, fma(binary("fmul", z, r), polynomial(SINE, z), fma(negative(half), rho, rho)))
-    rest = binary("fsub", number(1.0), half)
-    lost = binary("fsub", binary("fsub", number(1.0), rest), half)
-    cosine = binary(
-        "fadd", rest, fma(binary("fmul", z, z), polynomial(COSINE, z), fma(negative(r), rho, lost))
-    )
-    even = write.value(f"icmp eq {whole} {binary('and', quadrant, all_of('i64', 1))}, {all_of('i64', 0)}")
-    pairs = ((sine, cosine, quadrant), (cosine, sine, binary("add", quadrant, all_of("i64", 1))))
-    found = [
-        taken_apart(with_sign(write.value(f"select {bits} {even}, {real} {a}, {real} {b}"), at))
-        for a, b, at in pairs
-    ]
+    r, rho, quadrant = _reduced(lanes, x)
+    sine, cosine = _near_zero(lanes, r, rho)
+    even = lanes.value("icmp eq", lanes.value("and", quadrant, lanes.integer(1)), lanes.integer(0))
+    pairs = ((sine, cosine, quadrant), (cosine, sine, lanes.value("add", quadrant, lanes.integer(1))))
+    found = [lanes.scattered(_with_sign(lanes, lanes.select(even, a, b), at), count) for a, b, at in pairs]
     write.lines += [f"br label %both{label}", f"both{label}:"]
     sines, cosines = (
         [
@@ -154,3 +79,45 @@ def _group(write: Writer, angles: Sequence[str]) -> list[tuple[str, str]]:
         for both in zip(found, far, strict=True)
     )
     return list(zip(sines, cosines, strict=True))
+
+
+def _reduced(lanes: Lanes, x: str) -> tuple[str, str, str]:
+    """r, ρ and, in its last two bits, the quadrant k."""
+    value, number, fma = lanes.value, lanes.number, lanes.fma
+    shifted = value("fadd", value("fmul", x, number(TWO_OVER_PI)), number(ROUND))
+    quadrant = lanes.as_whole(shifted)
+    k = value("fneg", value("fsub", shifted, number(ROUND)))
+    exact = fma(k, number(HALF_PI[0]), x)
+    small = value("fmul", k, number(HALF_PI[1]))
+    r = value("fadd", exact, small)
+    share = value("fsub", r, exact)
+    lost = value("fadd", value("fsub", exact, value("fsub", r, share)), value("fsub", small, share))
+    rho = fma(k, number(HALF_PI[2]), value("fadd", lost, fma(k, number(HALF_PI[1]), value("fneg", small))))
+    return r, rho, quadrant
+
+
+def _near_zero(lanes: Lanes, r: str, rho: str) -> tuple[str, str]:
+    """Sine and cosine of r + ρ."""
+    value, number, fma = lanes.value, lanes.number, lanes.fma
+    z = value("fmul", r, r)
+    half = value("fmul", z, number(0.5))
+    cube, tail = value("fmul", z, r), _polynomial(lanes, SINE, z)
+    sine = value("fadd", r, fma(cube, tail, fma(value("fneg", half), rho, rho)))
+    rest = value("fsub", number(1.0), half)
+    lost = value("fsub", value("fsub", number(1.0), rest), half)
+    square, tail = value("fmul", z, z), _polynomial(lanes, COSINE, z)
+    cosine = value("fadd", rest, fma(square, tail, fma(value("fneg", r), rho, lost)))
+    return sine, cosine
+
+
+def _polynomial(lanes: Lanes, coefficients: tuple[float, ...], z: str) -> str:
+    result = lanes.number(coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result = lanes.fma(result, z, lanes.number(c))
+    return result
+
+
+def _with_sign(lanes: Lanes, vector: str, quadrant: str) -> str:
+    """Negative in the quadrants 2 and 3."""
+    bit = lanes.value("shl", lanes.value("and", quadrant, lanes.integer(2)), lanes.integer(62))
+    return lanes.as_real(lanes.value("xor", lanes.as_whole(vector), bit))

@@ -10,8 +10,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.machine.compilation import kernel
 from holonome.machine.context import PARAMETERS
+from holonome.machine.kernel import kernel
 from holonome.machine.supplied import Foreign
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from holonome.equations.model import Model
 from holonome.errors import ModelError
-from holonome.machine.compilation import Kernel, kernel
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
+from holonome.machine.kernel import Kernel, kernel
 from holonome.problem.parameters import Parameters
 from holonome.problem.vectors import vector
 from holonome.tracing import Untraceable, argument_names, trace, traced
@@ -206,7 +206,7 @@ class HigherIndex:
     def kernel(
         self, name: str, build: Callable[[Equations], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]
     ) -> Kernel:
-        """A compiled kernel (:mod:`holonome.machine.compilation`), made on first use: ``build`` gives its
+        """A compiled kernel (:mod:`holonome.machine.kernel`), made on first use: ``build`` gives its
         inputs y, z, the column of results, and the margin of regularity.
         """
 

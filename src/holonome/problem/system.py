@@ -11,11 +11,12 @@ import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
+from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine import inner_newton as solved
-from holonome.machine.compilation import Kernel, kernel
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
+from holonome.machine.kernel import Kernel, kernel
 from holonome.machine.supplied import Foreign
 from holonome.problem import elastic as elements
 from holonome.problem.drawing import Drawing
@@ -565,14 +566,12 @@ class System:
         return position + [f"velocity_constraint[{i}]" for i in range(self.m - len(position))]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Traced functions travel as expressions, so systems made of lambdas pickle; functions that cannot be
+        """Traced functions travel as programs, so systems made of lambdas pickle; functions that cannot be
         traced must pickle themselves. A drawing that cannot stays behind.
         """
         foreign = {f.role for f in self.foreign}
-        as_text = {
-            role: ca.Function(
-                "traced", list(self.symbols.values()), [ca.densify(self._expressions[role])]
-            ).serialize()
+        programs = {
+            role: Program.of_expressions(self.symbols, [ca.densify(self._expressions[role])])
             for role in self.functions
             if role not in foreign
         }
@@ -583,7 +582,7 @@ class System:
             "names": self.names,
             "constraint_names": self.constraint_names,
             "functions": {role: self.functions[role].function for role in foreign},
-            "traced": as_text,
+            "traced": programs,
             "derivatives": self._derivatives if foreign else {},
             "states": self.states or None,
             "unknowns": self.unknowns or None,
@@ -592,7 +591,7 @@ class System:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {
-            role: Expression(role, text, state["n"]) for role, text in state["traced"].items()
+            role: Expression(role, program, state["n"]) for role, program in state["traced"].items()
         }
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
         System.__init__(

@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.supplied import Foreign
 from holonome.problem.parameters import Parameters
@@ -336,10 +337,14 @@ class _MatrixTimesVelocity:
 
 
 class Expression:
-    """A traced function that came back from a pickle: CasADi code that behaves like the user's function."""
+    """A traced function that came back from a file or a pickle: a program of t, q, v, p, s, w and lam that
+    behaves like the user's function.
+    """
 
-    def __init__(self, role: str, text: str, n: int) -> None:
-        self.role, self.text, self.n, self._function = role, text, n, ca.Function.deserialize(text)
+    def __init__(self, role: str, program: Program, n: int) -> None:
+        if not isinstance(program, Program):
+            raise ModelError(f"{role}: not a program; it was saved by an earlier version of holonome")
+        self.role, self.program, self.n, self._function = role, program, n, program.function("traced")
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
         return self._function(
@@ -369,4 +374,4 @@ class Expression:
         return self._function.n_in() > 6 and self._function.jac_sparsity(0, 6).nnz() > 0
 
     def __reduce__(self):
-        return Expression, (self.role, self.text, self.n)
+        return Expression, (self.role, self.program, self.n)

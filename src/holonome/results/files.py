@@ -2,23 +2,34 @@
 :class:`holonome.Solution` comes back.
 
 Nothing in such a file is code. Functions that could not be traced are not in it; then the system must be
-given again.
+given again.  A file may come from anywhere: nothing is read before its size is known, and whatever is not as
+it was written gives one ValueError.
 """
 
 from __future__ import annotations
 
-import json
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from holonome.errors import HolonomeError
-from holonome.problem.drawing import Drawing
-from holonome.problem.system import ODE, System
+from holonome.integrators.loop import CAUSES
+from holonome.problem.system import System
 from holonome.results.solution import History, Solution
-from holonome.tracing import argument_names, trace, traced
+from holonome.results.stored_system import as_text, from_text
+
+FORMAT = 2
+"""Version of the files.  Those of version 1, which have no number, hold functions that CasADi wrote: reading
+them could execute commands, so only their numbers are read.
+"""
+
+LARGEST = 2**32
+"""Bytes of all arrays of a file together."""
+
+_PACKED = 1100
+"""No file of this kind is larger, once unpacked, by more than this factor."""
 
 _NUMBERS = (
     "status",
@@ -34,31 +45,44 @@ _NUMBERS = (
     "newton_failures",
     "splits",
 )
-_PARTS = ("links", "springs", "ground", "sliders", "traces", "bodies", "camera")
-_KINDS = {"System": System, "ODE": ODE}
+_NEEDED = {
+    "t": 1,
+    "q": 2,
+    "v": 2,
+    "s": 2,
+    "lam": 2,
+    "rtol": 0,
+    "method": 0,
+    "message": 0,
+    "system": 0,
+} | dict.fromkeys(_NUMBERS, 0)
+"""Arrays that every result has, and their dimensions."""
+
+_OPTIONAL = {"format": 0, "atol": None, "singular_times": 1, "accepted": 2, "rejected": 2}
+_TEXTS = ("method", "message", "system")
 
 
 def write_npz(solution: Solution, path: Path) -> None:
     """Write a result to a compressed file of NumPy arrays."""
     system, history = solution.system, solution.history
-    arrays: dict[str, Any] = {
-        name: getattr(solution, name)
-        for name in (
-            "t",
-            "q",
-            "v",
-            "lam",
-            "s",
-            "w",
-            "rtol",
-            "atol",
-            "method",
-            "message",
-            "singular_times",
-            *_NUMBERS,
-        )
-    }
+    fields = (
+        "t",
+        "q",
+        "v",
+        "lam",
+        "s",
+        "w",
+        "rtol",
+        "atol",
+        "method",
+        "message",
+        "singular_times",
+        *_NUMBERS,
+    )
+    arrays: dict[str, Any] = {name: getattr(solution, name) for name in fields}
     arrays |= {
+        "format": FORMAT,
+        "system": as_text(system),
         "names": system.names,
         "states": list(system.states),
         "unknowns": list(system.unknowns),
@@ -66,25 +90,24 @@ def write_npz(solution: Solution, path: Path) -> None:
     }
     if history is not None:
         arrays |= {"accepted": history.accepted, "rejected": history.rejected}
-    np.savez_compressed(path, system=_as_text(system), **arrays)
+    size = sum(np.asarray(value).nbytes for value in arrays.values())
+    if size > LARGEST - 10**6:
+        raise ValueError(
+            f"path: the result has {size / 2**30:.1f} GiB, a file may have {LARGEST / 2**30:.0f}; ask for "
+            "fewer points with t_eval"
+        )
+    np.savez_compressed(path, **arrays)
 
 
 def read_npz(path: Path, system: System | None) -> Solution:
     """Read a result that `write_npz` wrote."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            data = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ValueError(f"path: {str(path)!r} is not a file of NumPy arrays") from error
-    if not {"t", "q", "v", "lam", "system", "status"} <= set(data):
-        raise ValueError(f"path: {str(path)!r} is not a saved result")
-    found = _from_text(str(data["system"]), path) if system is None else system
-    if (found.n, found.m) != (len(data["q"]), len(data["lam"])):
+    data = _checked(_arrays(path), path)
+    found = _stored_system(data, path) if system is None else system
+    if (found.n, found.m, len(found.states)) != (len(data["q"]), len(data["lam"]), len(data["s"])):
+        states = f" and {len(found.states)} states" if len(found.states) != len(data["s"]) else ""
         raise ValueError(
-            f"system: {found.n} coordinates and {found.m} constraints; the result in {str(path)!r} has "
-            f"{len(data['q'])} and {len(data['lam'])}"
+            f"system: {found.n} coordinates and {found.m} constraints{states}; the result in {str(path)!r} "
+            f"has {len(data['q'])} and {len(data['lam'])}" + (f" and {len(data['s'])}" if states else "")
         )
     states = np.concatenate([data["q"], data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
@@ -98,114 +121,106 @@ def read_npz(path: Path, system: System | None) -> Solution:
         rtol=float(data["rtol"]),
         atol=data["atol"][()],
         history=history,
-        singular_times=data["singular_times"] if "singular_times" in data else np.zeros(0),
+        singular_times=data.get("singular_times", np.zeros(0)),
         **numbers,
     )
 
 
-def _as_text(system: System) -> str:
-    """A system as JSON; empty if one of its functions could not be traced."""
-    state = system.__getstate__()
-    if state.pop("functions"):
-        return ""
-    kept = ("name", "n", "names", "constraint_names", "traced", "states", "unknowns")
-    parameters = {name: np.asarray(value).tolist() for name, value in state["parameters"].items()}
-    return json.dumps(
-        {
-            "kind": "ODE" if isinstance(system, ODE) else "System",
-            "parameters": parameters,
-            "drawing": _drawing_as_text(system),
-        }
-        | {key: state[key] for key in kept}
-    )
-
-
-def _drawing_as_text(system: System) -> dict[str, Any] | None:
-    """A drawing with its points as expressions of t, q, s and p; None if they cannot be traced."""
-    drawing = system.drawing
-    if drawing is None:
-        return None
-    symbols = {
-        "t": ca.SX.sym("t"),
-        "q": ca.SX.sym("q", system.n),
-        "s": ca.SX.sym("s", len(system.states)),
-        "p": system.symbols["p"],
-    }
-    given = {
-        "t": traced(symbols["t"], ()),
-        "q": traced(symbols["q"], (system.n,)),
-        "s": traced(symbols["s"], (len(system.states),)),
-        "p": system.parameters.namespace(symbols["p"]),
-    }
-    wanted = argument_names(drawing.points)
-
-    def points(t: Any, q: Any, s: Any, p: Any) -> np.ndarray:
-        arguments = {"t": t, "q": q, "s": s, "x": s, "p": p}
-        return np.array(
-            [
-                coordinate
-                for xyz in drawing.points(**{name: arguments[name] for name in wanted}).values()
-                for coordinate in xyz
-            ]
-        )
-
-    try:
-        probe = (
-            np.full(system.n, 0.3),
-            system.parameters.namespace(system.parameters.flat),
-            0.0,
-            np.full(len(system.states), 0.3),
-        )
-        with np.errstate(all="ignore"):
-            names = list(drawing.at(*probe))
-        flat, _ = trace(points, given)
-        text = ca.Function(
-            "points", list(symbols.values()), [ca.reshape(ca.densify(flat), -1, len(names))]
-        ).serialize()
-    except Exception:
-        return None
-    return {"names": names, "points": text} | {part: getattr(drawing, part) for part in _PARTS}
-
-
-def _drawing_from_text(state: dict[str, Any], parameters: Any) -> Drawing:
-    names, function = state["names"], ca.Function.deserialize(state["points"])
-
-    def points(t: Any, q: np.ndarray, s: np.ndarray, p: Any) -> dict[str, tuple]:
-        flat = np.concatenate([np.ravel(getattr(p, name)) for name in parameters] or [np.zeros(0)])
-        many = np.broadcast_shapes(q.shape[1:], s.shape[1:], np.shape(t))
-        columns = [
-            np.broadcast_to(value, (*np.shape(value)[:1], *many)).reshape(-1, int(np.prod(many, dtype=int)))
-            for value in (np.broadcast_to(t, (1, *many)), q, s)
-        ]
-        values = np.array(
-            function.map(columns[0].shape[1])(*columns, np.tile(flat[:, None], columns[0].shape[1]))
-        )
-        split = values.reshape(values.shape[0], -1, len(names))
-        return {name: tuple(split[:, :, i].reshape(-1, *many)) for i, name in enumerate(names)}
-
-    return Drawing(points, **{part: state[part] for part in _PARTS})
-
-
-def _from_text(text: str, path: Path) -> System:
+def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:
+    text = str(data["system"])
     if not text:
         raise ValueError(
             f"system: a function of this system could not be traced, so it is not in {str(path)!r}; give "
             "system=..."
         )
-    state = json.loads(text)
-    kind = _KINDS[state.pop("kind")]
-    parameters = {
-        name: np.array(value) if isinstance(value, list) else value
-        for name, value in state["parameters"].items()
-    }
-    system = object.__new__(kind)
-    try:
-        drawing = _drawing_from_text(state["drawing"], parameters) if state.get("drawing") else None
-        system.__setstate__(
-            {**state, "parameters": parameters, "functions": {}, "derivatives": {}, "drawing": drawing}
-        )
-    except (RuntimeError, HolonomeError) as error:
+    if "format" not in data:
         raise ValueError(
-            f"path: the system in {str(path)!r} cannot be read by this version of CasADi; give system=..."
+            f"path: {str(path)!r} was saved by an earlier version of holonome, whose systems are no longer "
+            "read because such a file can hold commands; give system=..."
+        )
+    try:
+        return from_text(text, len(data["lam"]))
+    except (ValueError, MemoryError) as error:
+        raise ValueError(
+            f"path: the system in {str(path)!r} cannot be read ({str(error)[:200]}); give system=..."
         ) from error
-    return system
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a result that are in a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            size = sum(member.file_size for member in archive.infolist())
+            if size > min(LARGEST, _PACKED * path.stat().st_size):
+                raise ValueError(f"{size} bytes when unpacked")
+            wanted = [name for name in (*_NEEDED, *_OPTIONAL) if name in members]
+            return {name: _array(archive, members[name]) for name in wanted}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes zipfile, zlib or NumPy raise
+        raise ValueError(
+            f"path: {str(path)!r} is not a file of NumPy arrays, or it is damaged ({str(error)[:200]}); save "
+            "the result again"
+        ) from error
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """One array; its header must agree with the size of its data, before any memory is taken for it."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version} of NumPy's format")
+        header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
+        shape, _, dtype = getattr(np.lib.format, header)(file)
+        count = 1
+        for length in shape:
+            count *= length
+        if dtype.kind not in "fiubU" or file.tell() + count * dtype.itemsize != member.file_size:
+            raise ValueError(f"array {member.filename!r}")
+    with archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _checked(data: dict[str, np.ndarray], path: Path) -> dict[str, np.ndarray]:
+    """Arrays with the kinds, dimensions and lengths that a result has."""
+    if not {"t", "q", "v", "lam", "system", "status"} <= set(data):
+        raise ValueError(f"path: {str(path)!r} is not a saved result")
+    version = data.get("format", np.array(1))
+    if version.shape or version.dtype.kind != "i" or int(version) > FORMAT:
+        raise ValueError(
+            f"path: {str(path)!r} was saved by a later version of holonome (format {str(version)[:20]}, "
+            f"known is {FORMAT}); update holonome"
+        )
+    wrong = [name for name in (*_NEEDED, "atol") if name not in data]
+    for name, array in data.items():
+        kinds = "U" if name in _TEXTS else "iu" if name in ("format", *_NUMBERS) else "fiu"
+        dimensions = (_NEEDED | _OPTIONAL)[name]
+        if array.dtype.kind not in kinds or (dimensions is not None and array.ndim != dimensions):
+            wrong.append(name)
+    if not wrong:
+        wrong = _disagreeing(data)
+    if wrong:
+        raise ValueError(
+            f"path: {str(path)!r} is not a saved result, or it is damaged: wrong {', '.join(wrong)}; save "
+            "the result again"
+        )
+    return data
+
+
+def _disagreeing(data: Mapping[str, np.ndarray]) -> list[str]:
+    """Arrays whose size does not fit the others."""
+    wrong = [name for name in ("q", "v", "s", "lam") if data[name].shape[1] != data["t"].size]
+    if len(data["v"]) != len(data["q"]):
+        wrong.append("v")
+    if data["atol"].ndim > 1:
+        wrong.append("atol")
+    if ("accepted" in data) != ("rejected" in data):
+        wrong.append("accepted")
+    elif "accepted" in data:
+        accepted, rejected = data["accepted"], data["rejected"]
+        if accepted.shape[1] < 6:
+            wrong.append("accepted")
+        if rejected.shape[1] < 4 or not set(rejected[:, 3].tolist()) <= set(CAUSES):
+            wrong.append("rejected")
+    return wrong

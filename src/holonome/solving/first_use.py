@@ -1,7 +1,7 @@
 """The engine is compiled once on a machine and then loaded from Numba's cache: whether that is still to come,
 and telling the user while it lasts.
 
-A marker file in :func:`holonome.machine.compilation.cache_folder` says that this engine was compiled by this
+A marker file in :func:`holonome.machine.cache.cache_folder` says that this engine was compiled by this
 Numba and this Python here. It counts only as long as Numba's own cache holds the compiled loop, so a deleted
 cache or an interrupted compilation is noticed.
 """
@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 import numba
 
 from holonome.integrators.runge_kutta_steps import advance
-from holonome.machine.compilation import cache_folder
+from holonome.machine.cache import cache_folder
 
 _COMPILED_FOLDERS = ("algebra", "coupling", "dynamics", "formulations", "integrators", "machine")
 _asked = False

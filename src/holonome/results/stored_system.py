@@ -1,0 +1,199 @@
+"""A system as JSON text, for saved results: its functions as programs, its drawing, names and numbers.
+
+Nothing in such a text is code, and nothing in it is believed: every name, size and number is checked, and
+what is not as it was written gives a ValueError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.equations.program import Program
+from holonome.problem.drawing import Drawing
+from holonome.problem.parameters import Parameters
+from holonome.problem.system import ODE, System
+from holonome.tracing import argument_names, trace, traced
+
+_KINDS = {"System": System, "ODE": ODE}
+_KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns")
+_PAIRS, _NAMES = ("links", "springs", "bodies"), ("ground", "sliders", "traces")
+_PARTS = (*_PAIRS, *_NAMES, "camera")
+_ELASTIC = re.compile(r"elastic(\[\d{1,6}\])?\.(deformation|stiffness|damping)")
+_ANY_SIZE = ("constraint", "velocity_constraint", "invariant")
+
+
+def as_text(system: System) -> str:
+    """A system as JSON; empty if one of its functions could not be traced."""
+    state = system.__getstate__()
+    if state["functions"]:
+        return ""
+    return json.dumps(
+        {
+            "kind": "ODE" if isinstance(system, ODE) else "System",
+            "parameters": {name: np.asarray(value).tolist() for name, value in state["parameters"].items()},
+            "drawing": _drawing_as_data(system),
+            "functions": {role: program.as_dict() for role, program in state["traced"].items()},
+        }
+        | {key: state[key] for key in _KEPT},
+        separators=(",", ":"),
+    )
+
+
+def from_text(text: str, rows: int) -> System:
+    """Read what `as_text` wrote, of a system with this many constraint rows."""
+    try:
+        state = json.loads(text)
+        return _rebuilt(state, rows)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _rebuilt(state: Any, rows: int) -> System:
+    if not isinstance(state, dict) or state.get("kind") not in _KINDS:
+        raise ValueError("no system")
+    names = {key: _strings(state[key]) for key in ("names", "constraint_names")}
+    n, states, unknowns = state["n"], _values(state["states"]), _values(state["unknowns"])
+    if type(n) is not int or n != len(names["names"]):
+        raise ValueError("as many names as coordinates are needed")
+    if len(names["constraint_names"]) != rows:
+        raise ValueError("as many names as constraints are needed")
+    parameters = {
+        name: np.array(value, dtype=float) if isinstance(value, list) else value
+        for name, value in state["parameters"].items()
+    }
+    size = Parameters(parameters).size
+    sizes = {"t": 1, "q": n, "v": n, "p": size, "s": len(states), "w": len(unknowns), "lam": rows}
+    programs = {role: _read_function(role, given, sizes) for role, given in state["functions"].items()}
+    drawing = _drawing_from_data(state["drawing"], parameters, sizes) if state["drawing"] else None
+    system = object.__new__(_KINDS[state["kind"]])
+    system.__setstate__(
+        {"name": str(state["name"]), "n": n, "states": states or None, "unknowns": unknowns or None}
+        | {
+            "parameters": parameters,
+            "functions": {},
+            "derivatives": {},
+            "drawing": drawing,
+            "traced": programs,
+        }
+        | names
+    )
+    return system
+
+
+def _read_function(role: str, data: Any, sizes: Mapping[str, int]) -> Program:
+    """One function, whose inputs and output have the sizes that its role asks for."""
+    program = _read_program(data, sizes)
+    output, n = program.outputs[0], sizes["q"]
+    wanted = {"mass": n * n, "force": n, "rate": sizes["s"], "equations": sizes["w"], "potential": 1}
+    if role in wanted:
+        fits = output.rows == wanted[role]
+    elif role in _ANY_SIZE:
+        fits = output.rows > 0
+    else:
+        fits = _ELASTIC.fullmatch(role) is not None and output.rows > 0
+    if not fits or output.columns != 1:
+        raise ValueError(f"{role[:40]!r} is not a function of a system, or not of this size")
+    return program
+
+
+def _read_program(data: Any, sizes: Mapping[str, int]) -> Program:
+    """A program of inputs of these sizes with one dense output, so that it takes no more memory than its text
+    says.
+    """
+    program = Program.from_dict(data)
+    if dict(program.inputs) != sizes or len(program.inputs) != len(sizes):
+        raise ValueError("a function has other inputs than the system")
+    if len(program.outputs) != 1 or not program.outputs[0].dense:
+        raise ValueError("a function must have one output, with all its entries")
+    return program
+
+
+def _strings(data: Any) -> list[str]:
+    if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
+        raise ValueError("expected a list of names")
+    return data
+
+
+def _values(data: Any) -> dict[str, float]:
+    """Names and numbers; None stands for none."""
+    return {str(name): float(value) for name, value in (data or {}).items()}
+
+
+def _drawing_as_data(system: System) -> dict[str, Any] | None:
+    """A drawing with its points as a program of t, q, s and p; None if they cannot be traced."""
+    drawing = system.drawing
+    if drawing is None:
+        return None
+    try:
+        names, program = _traced_points(system, drawing)
+    except Exception:
+        return None
+    return {"names": names, "points": program.as_dict()} | {part: getattr(drawing, part) for part in _PARTS}
+
+
+def _traced_points(system: System, drawing: Drawing) -> tuple[list[str], Program]:
+    """The points' names, and their coordinates below each other for each."""
+    n, states = system.n, len(system.states)
+    symbols = {
+        "t": ca.SX.sym("t"),
+        "q": ca.SX.sym("q", n),
+        "s": ca.SX.sym("s", states),
+        "p": system.symbols["p"],
+    }
+    given = {
+        "t": traced(symbols["t"], ()),
+        "q": traced(symbols["q"], (n,)),
+        "s": traced(symbols["s"], (states,)),
+        "p": system.parameters.namespace(symbols["p"]),
+    }
+    wanted = argument_names(drawing.points)
+
+    def points(t: Any, q: Any, s: Any, p: Any) -> np.ndarray:
+        arguments = {"t": t, "q": q, "s": s, "x": s, "p": p}
+        found = drawing.points(**{name: arguments[name] for name in wanted})
+        return np.array([coordinate for xyz in found.values() for coordinate in xyz])
+
+    with np.errstate(all="ignore"):
+        names = list(drawing.at(np.full(n, 0.3), system.p, 0.0, np.full(states, 0.3)))
+    flat, _ = trace(points, given)
+    return names, Program.of_expressions(symbols, [ca.reshape(ca.densify(flat), -1, len(names))])
+
+
+def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> Drawing:
+    names = _strings(state["names"])
+    program = _read_program(state["points"], {name: sizes[name] for name in ("t", "q", "s", "p")})
+    if program.outputs[0].rows not in (2, 3) or program.outputs[0].columns != len(names):
+        raise ValueError("a drawing needs two or three coordinates for each of its points")
+    groups = [*state["ground"], *state["sliders"], *state["traces"]]
+    for part in _PAIRS:
+        groups += [name for group in state[part] for name in _strings(group)]
+    if not set(_strings(groups)) <= set(names):
+        raise ValueError("a drawing names a point that it does not have")
+    azimuth, elevation = map(float, state["camera"])
+    parts = {part: state[part] for part in (*_PAIRS, *_NAMES)}
+    return Drawing(_points(program, names, list(parameters)), **parts, camera=(azimuth, elevation))
+
+
+def _points(program: Program, names: Sequence[str], parameters: Sequence[str]) -> Any:
+    """The function of a drawing that a program gives, for one position and for many."""
+    function = program.function("points")
+
+    def points(t: Any, q: np.ndarray, s: np.ndarray, p: Any) -> dict[str, tuple]:
+        flat = np.concatenate([np.ravel(getattr(p, name)) for name in parameters] or [np.zeros(0)])
+        many = np.broadcast_shapes(q.shape[1:], s.shape[1:], np.shape(t))
+        columns = [
+            np.broadcast_to(value, (*np.shape(value)[:1], *many)).reshape(-1, int(np.prod(many, dtype=int)))
+            for value in (np.broadcast_to(t, (1, *many)), q, s)
+        ]
+        count = columns[0].shape[1]
+        values = np.array(function.map(count)(*columns, np.tile(flat[:, None], count)))
+        split = values.reshape(values.shape[0], -1, len(names))
+        return {name: tuple(split[:, :, i].reshape(-1, *many)) for i, name in enumerate(names)}
+
+    return points
