@@ -10,6 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import block_diag
 
 import holonome as hn
+from holonome.coupling.driven import DrivenSubsystem
+from holonome.coupling.jacobians import LINEARIZATION, coupling_terms, is_traced, jacobians_at_points
 
 A, C = (
     [np.array([[4.0, 1], [1, 3]]), np.array([[5.0, 2], [2, 4]])],
@@ -116,8 +118,8 @@ def test_the_splitting_contracts_by_4_over_11(window):
 def test_a_diverging_splitting_is_refused_and_the_one_that_converges_is_named():
     with pytest.raises(
         ValueError,
-        match=r"update: imposing the constraint on 'x' diverges: the error grows by 2\.75 .* use update='y', "
-        r"whose error falls by 0\.364",
+        match=r"update: imposing the constraint on 'x' diverges: the error grows by a factor of 2\.75 .* use update='y', "
+        r"whose error falls by a factor of 0\.364",
     ):
         run(model(), 1, 0.1, update="x")
 
@@ -140,7 +142,7 @@ def test_weights_are_a_combination_of_the_splittings():
     for w in (0.9, 1.1):
         sol = run(model(), 0.1, 0.02, update={"x": 1 - w, "y": w})
         assert sol.history.contraction[0] == pytest.approx(abs(1 - 15 / 11 * w - 15 / 4 * (1 - w)), abs=0.01)
-    with pytest.raises(ValueError, match=r"update: the weights .* diverges"):
+    with pytest.raises(ValueError, match=r"update: imposing the constraint with the weights .* diverges"):
         run(model(), 1, 0.1, update={"x": 0.5, "y": 0.5})
 
 
@@ -551,7 +553,7 @@ def test_inconsistent_starts_are_refused_or_repaired():
         ({"window": 0.1, "iterations": 0}, "iterations"),
         (
             {"window": 0.1, "solvers": {"x": lambda t, q, v, force: (q, v)}},
-            "solvers: that of 'x' returned shapes",
+            "solvers: the solver of 'x' returned shapes",
         ),
     ],
 )
@@ -605,3 +607,93 @@ def test_errors_of_a_run_name_the_argument():
         hn.solve_coupled(hn.System(1.0, [0.0]), (0, 1), REST, method=method)
     with pytest.raises(TypeError, match=r"use hn\.solve_coupled"):
         hn.solve(model(), (0, 1), REST)
+
+
+# derivatives
+
+
+def swinging_disc(force):
+    """A subsystem with a mass matrix that varies, a nonlinear constraint and a velocity constraint."""
+    return hn.System(
+        lambda q: np.array([[2 + np.cos(q[1]), 0.1, 0], [0.1, 3.0, 0], [0, 0, 1 + q[0] ** 2]]),
+        force,
+        lambda q: q[0] ** 2 + q[1] ** 2 * q[2] - 1,
+        velocity_constraint=lambda q, v: v[2] - np.sin(q[0]) * v[1],
+        n=3,
+    )
+
+
+def swinging_force(q, v):
+    return np.array([np.sin(q[0]) * v[1], q[1] ** 3, -v[2] * q[0]])
+
+
+def test_jacobians_of_accelerations_agree_with_differences():
+    rng = np.random.default_rng(1)
+    t = np.linspace(0, 1, 4)
+    q, v, forces = rng.normal(size=(3, 4, 3))
+    for system in (
+        swinging_disc(swinging_force),
+        hn.System([1.0, 2.0, 3.0], swinging_force, n=3),
+        hn.System([1.0, 1.0, 1.0], swinging_force, lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2]), n=3),
+    ):
+        exact = DrivenSubsystem("exact", system)
+        black_box = DrivenSubsystem("black box", system)
+        black_box._addresses[LINEARIZATION] = 0
+        found = exact.acceleration_jacobians(t, q, v, forces)
+        expected = black_box.acceleration_jacobians(t, q, v, forces)
+        np.testing.assert_allclose(found, expected, atol=1e-6 * np.max(np.abs(expected)))
+        assert exact._addresses[LINEARIZATION] != 0
+
+
+def test_jacobians_of_the_coupling_agree_with_differences():
+    systems = {"x": hn.System([1.0, 1.0], [0.0, 0.0]), "y": hn.System(1.0, [0.0])}
+
+    def joint(t, x, y):
+        return np.array([np.sin(x[0]) * y[0] + x[1] ** 2 * t, x[0] * x[1] - np.cos(y[0] + t)])
+
+    def called(t, x, y):
+        return np.array([float(value) for value in joint(t, x, y)])
+
+    rng = np.random.default_rng(2)
+    t = np.linspace(0, 1, 5)
+    q, v, a = rng.normal(size=(3, 5, 3))
+    lam = rng.normal(size=(5, 2))
+    traced = hn.CoupledSystem(systems, joint)
+    black_box = hn.CoupledSystem(systems, called)
+    assert is_traced(traced._coupling.system)
+    assert not is_traced(black_box._coupling.system)
+    exact = traced.coupling_jacobians(t, q, v, a, lam)
+    differences = black_box.coupling_jacobians(t, q, v, a, lam)
+    system = traced._coupling.system
+    by_differences = np.empty((5, 5, 6))
+    jacobians_at_points(
+        system.kernel("coupling terms", coupling_terms).address,
+        t,
+        np.hstack([q, v]),
+        np.hstack([a, lam]),
+        system.context(),
+        False,
+        by_differences,
+    )
+    for name, expected in zip(
+        exact._fields,
+        (by_differences[:, :3, :3], by_differences[:, 3:, :3], by_differences[:, 3:, 3:]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(getattr(exact, name), expected, atol=1e-7)
+        np.testing.assert_allclose(getattr(differences, name), expected, atol=2e-3)  # noise of γ
+
+
+def test_a_subsystem_that_cannot_be_traced_is_differentiated_by_differences():
+    def called(q):
+        return np.array([-4 * float(q[0]) ** 3])
+
+    traced = hn.System(1.0, lambda q: -4 * q**3, n=1)
+    black_box = hn.System(1.0, called, n=1)
+    other = hn.System(3.0, [0.0])
+    ends = [
+        run(hn.CoupledSystem({"x": x, "y": other}, lambda x, y: x[0] - y[0]), 1, 0.1, [1.0, 1.0])
+        for x in (traced, black_box)
+    ]
+    np.testing.assert_allclose(end(ends[0]), end(ends[1]), atol=1e-9)
+    assert np.array_equal(ends[0].history.iterations, ends[1].history.iterations)

@@ -10,9 +10,9 @@ from holonome.boundary_values import solve_bvp as solve_bvp
 from holonome.comparison import Comparison as Comparison
 from holonome.comparison import Trial as Trial
 from holonome.comparison import compare as compare
-from holonome.coupling.coupled import BlackBox as BlackBox
-from holonome.coupling.coupled import CoupledSystem as CoupledSystem
-from holonome.coupling.coupled import WindowSolver as WindowSolver
+from holonome.coupling.black_box import BlackBox as BlackBox
+from holonome.coupling.black_box import WindowSolver as WindowSolver
+from holonome.coupling.coupled_system import CoupledSystem as CoupledSystem
 from holonome.coupling.local_iteration import LocalIteration as LocalIteration
 from holonome.coupling.local_iteration import solve_coupled as solve_coupled
 from holonome.coupling.result import CoupledSolution as CoupledSolution

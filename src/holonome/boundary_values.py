@@ -15,6 +15,10 @@ from holonome.formulations.sequential_regularization import MOST_ITERATIONS, SRM
 from holonome.problem.general import Index2System, Index3System
 from holonome.problem.system import System
 
+_EPS = 1e-8
+_STIFF_EPS = 1e-3
+"""ε where α₁ = 0, so that the equations become stiff as ε falls."""
+
 
 @dataclass(frozen=True, eq=False)
 class BoundarySolution:
@@ -37,7 +41,9 @@ class BoundarySolution:
     --------
     >>> import numpy as np, holonome as hn
     >>> bob = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
-    >>> aimed = hn.solve_bvp(bob, lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.9], np.linspace(0, 0.8, 20), lambda t: [0.6 - 1.9 * t, -0.8, -1.9, 0.0])
+    >>> ends = lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.9]
+    >>> guess = lambda t: [0.6 - 1.9 * t, -0.8, -1.9, 0.0]
+    >>> aimed = hn.solve_bvp(bob, ends, np.linspace(0, 0.8, 20), guess)
     >>> aimed.x[0, [0, -1]].round(6), aimed.sol(0.4).shape
     (array([ 0.6, -0.9]), (4,))
     """
@@ -93,116 +99,150 @@ def solve_bvp(
     --------
     >>> import numpy as np, holonome as hn
     >>> pendulum = hn.mechanisms.pendulum().system
-    >>> result = hn.solve_bvp(pendulum, lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.6], np.linspace(0, 0.5, 20), lambda t: [0.6 - 2.4 * t, -0.8, -2.4, 0.0])
+    >>> ends = lambda qa, qb, va, vb: [qa[0] - 0.6, qb[0] + 0.6]
+    >>> guess = lambda t: [0.6 - 2.4 * t, -0.8, -2.4, 0.0]
+    >>> result = hn.solve_bvp(pendulum, ends, np.linspace(0, 0.5, 20), guess)
     >>> result.success, bool(np.max(np.abs((result.x**2).sum(axis=0) - 1)) < 1e-7)
     (True, True)
     """
-    from scipy.integrate import solve_bvp as scipy_bvp
-
     if not isinstance(system, System | Index2System | Index3System):
         raise TypeError(f"system: {system!r} is not an hn.System, hn.Index2System or hn.Index3System")
     if parameters:
         system = system.with_parameters(**parameters)
     if isinstance(system, System) and (system.states or system.unknowns):
         raise ValueError(
-            "system: boundary value problems are not made for states and unknowns; use hn.Index2System"
+            "system: boundary value problems do not support states and unknowns; use hn.Index2System"
         )
-    order = 2 if isinstance(system, System) else system.order
+    iteration = _Iteration(system, srm, boundary)
+    times, x = _initial_mesh(mesh, guess, iteration.size)
+    return iteration.solve(times, x, tol, max_nodes)
+
+
+def _with_defaults(srm: SRM | None, order: int) -> SRM:
+    """The iteration with values for what was left open."""
     if srm is None:
-        srm = (
-            SRM(eps=1e-8, E="inverse", alpha=(1.0, 1.0))
-            if order == 1
-            else SRM(eps=1e-8, E="inverse", variant="baumgarte", alpha=(1.0, 2.0, 1.0))
-        )
-    if srm.eps is None:
-        srm = replace(srm, eps=1e-8 if srm.alpha and srm.alpha[0] else 1e-3)
+        if order == 1:
+            return SRM(eps=_EPS, E="inverse", alpha=(1.0, 1.0))
+        return SRM(eps=_EPS, E="inverse", variant="baumgarte", alpha=(1.0, 2.0, 1.0))
     if srm.post_stabilization:
         raise ValueError(
             "srm: post_stabilization belongs to the steps of an initial value problem; leave it out"
         )
-    problem = regularized(system, srm)
-    equations = _Functions(problem, system.parameters.flat)
-    mesh, X = _start(mesh, guess, problem.size)
-    y0 = (
-        np.zeros((problem.carried, 1))
-        if isinstance(srm.y0, str)
-        else np.broadcast_to(np.asarray(srm.y0, dtype=float), problem.carried)[:, np.newaxis]
-    )
-    most = srm.iterations or MOST_ITERATIONS
-    eps = np.broadcast_to(np.asarray(srm.eps, dtype=float), most)
-    solutions: list[Callable] = []
+    if srm.eps is None:
+        return replace(srm, eps=_EPS if srm.alpha and srm.alpha[0] else _STIFF_EPS)
+    return srm
 
-    def previous(t: np.ndarray) -> np.ndarray:
-        """y_{s−1}(t), by recursion from y₀."""
-        y = np.repeat(y0, t.size, axis=1)
-        for s, solution in enumerate(solutions):
-            y = equations.rate(t, solution(t), eps[s], y)[1]
+
+class _Iteration:
+    """The iterations of SRM, each of which is a boundary value problem of an ODE."""
+
+    def __init__(
+        self, system: System | Index2System | Index3System, srm: SRM | None, boundary: Callable
+    ) -> None:
+        self._order = 2 if isinstance(system, System) else system.order
+        srm = _with_defaults(srm, self._order)
+        problem = regularized(system, srm)
+        self.size = problem.size
+        self._carried = problem.carried
+        self._n = system.n
+        self._boundary = boundary
+        self._equations = _Functions(problem, system.parameters.flat)
+        self._settles = srm.iterations is None
+        self._most = srm.iterations or MOST_ITERATIONS
+        self._eps = np.broadcast_to(np.asarray(srm.eps, dtype=float), self._most)
+        y0 = 0.0 if isinstance(srm.y0, str) else np.asarray(srm.y0, dtype=float)
+        self._y0 = np.broadcast_to(y0, problem.carried)[:, np.newaxis]
+        self._solutions: list[Callable] = []
+
+    def solve(self, mesh: np.ndarray, x: np.ndarray, tol: float, max_nodes: int) -> BoundarySolution:
+        from scipy.integrate import solve_bvp as scipy_bvp
+
+        t0 = float(mesh[0])
+        change = np.inf
+        message = ""
+        result = None
+        for eps in self._eps:
+            result = scipy_bvp(
+                lambda t, x, eps=eps: self._equations.rate(t, x, eps, self._multipliers(t))[0],
+                lambda xa, xb: self._conditions(t0, xa, xb),
+                mesh,
+                x,
+                tol=tol,
+                max_nodes=max_nodes,
+                fun_jac=lambda t, x, eps=eps: self._equations.jacobian(t, x, eps, self._multipliers(t)),
+            )
+            if not result.success:
+                message = f"iteration {len(self._solutions) + 1}: {result.message}"
+                break
+            mesh = result.x
+            x = result.y
+            if self._solutions:
+                change = self._relative_change(result)
+            self._solutions.append(result.sol)
+            if self._settles and change <= tol:
+                break
+        if not message and self._settles and change > tol:
+            message = (
+                f"the iterations do not settle: the last of {self._most} still changes x by {change:.1e}; "
+                "give a smaller eps"
+            )
+        return self._solution(result, message, change)
+
+    def _multipliers(self, t: np.ndarray) -> np.ndarray:
+        """y_s(t) after the iterations done so far, by recursion from y₀."""
+        y = np.repeat(self._y0, t.size, axis=1)
+        for solution, eps in zip(self._solutions, self._eps, strict=False):
+            y = self._equations.rate(t, solution(t), eps, y)[1]
         return y
 
-    def conditions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        ends = (a, b) if order == 1 else (a[: system.n], b[: system.n], a[system.n :], b[system.n :])
-        values = np.atleast_1d(np.asarray(boundary(*ends), dtype=float)).ravel()
-        held = equations.constraints(float(mesh[0]), a)
-        if values.size + held.size != problem.size:
+    def _conditions(self, t0: float, xa: np.ndarray, xb: np.ndarray) -> np.ndarray:
+        """The boundary conditions, and the constraints at the left end."""
+        n = self._n
+        ends = (xa, xb) if self._order == 1 else (xa[:n], xb[:n], xa[n:], xb[n:])
+        given = np.atleast_1d(np.asarray(self._boundary(*ends), dtype=float)).ravel()
+        constraints = self._equations.constraints(t0, xa)
+        wanted = self.size - constraints.size
+        if given.size != wanted:
             raise ValueError(
-                f"boundary: {values.size} conditions; together with the {held.size} constraints at the left "
-                f"end there must be {problem.size}, "
-                f"so give {problem.size - held.size}"
+                f"boundary: {given.size} conditions; with the {constraints.size} constraints at the left end "
+                f"there must be {self.size}, so give {wanted}"
             )
-        return np.concatenate([values, held])
+        return np.concatenate([given, constraints])
 
-    change, message, result = np.inf, "", None
-    for s in range(most):
-        result = scipy_bvp(
-            lambda t, x, s=s: equations.rate(t, x, eps[s], previous(t))[0],
-            conditions,
-            mesh,
-            X,
-            tol=tol,
-            max_nodes=max_nodes,
-            fun_jac=lambda t, x, s=s: equations.jacobian(t, x, eps[s], previous(t)),
+    def _relative_change(self, result: Any) -> float:
+        """The change of x since the iteration before."""
+        x = result.y[: self._n]
+        difference = (result.sol(result.x) - self._solutions[-1](result.x))[: self._n]
+        return float(np.max(np.abs(difference)) / (1 + np.max(np.abs(x))))
+
+    def _solution(self, result: Any, message: str, change: float) -> BoundarySolution:
+        n = self._n
+        count = len(self._solutions)
+        unknown = np.full((self._carried, result.x.size), np.nan)
+        return BoundarySolution(
+            t=result.x,
+            x=result.y[:n],
+            v=result.y[n:],
+            y=self._multipliers(result.x) if result.success else unknown,
+            sol=result.sol,
+            success=not message,
+            message=message or f"solved in {count} iterations",
+            iterations=count,
+            change=change,
         )
-        if not result.success:
-            message = f"iteration {s + 1}: {result.message}"
-            break
-        if solutions:
-            change = float(
-                np.max(np.abs(result.sol(result.x) - solutions[-1](result.x))[: system.n])
-                / (1 + np.max(np.abs(result.y[: system.n])))
-            )
-        mesh, X = result.x, result.y
-        y = equations.rate(mesh, X, eps[s], previous(mesh))[1]
-        solutions.append(result.sol)
-        if srm.iterations is None and change <= tol:
-            break
-    assert result is not None
-    if message:
-        y = np.full((problem.carried, result.x.size), np.nan)
-    elif srm.iterations is None and change > tol:
-        message = f"the iterations do not settle: the last of {most} still changes x by {change:.1e}; give a smaller eps"
-    told = message or f"solved in {len(solutions)} iterations"
-    return BoundarySolution(
-        result.x,
-        result.y[: system.n],
-        result.y[system.n :],
-        y,
-        result.sol,
-        not message,
-        told,
-        len(solutions),
-        change,
-    )
 
 
 class _Functions:
     """Right-hand side and constraints at many times at once."""
 
     def __init__(self, problem: Regularized, p: np.ndarray) -> None:
-        self.size, self.p = problem.size, p
+        self.size = problem.size
+        self.p = p
         iteration = problem.iteration
         e = iteration.e
         x, z, out, _ = iteration.rate(None)
-        motion, y = out[: problem.size], out[problem.size : problem.size + problem.carried]
+        motion = out[: problem.size]
+        y = out[problem.size : problem.size + problem.carried]
         symbols = problem.system.symbols["p"]
         if ca.depends_on(
             out, problem.system.model.p[symbols.numel() :] if isinstance(problem.system, System) else ca.SX()
@@ -239,7 +279,7 @@ class _Functions:
         return np.array(self._constraints(t, x, self.p)).ravel()
 
 
-def _start(mesh: Any, guess: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _initial_mesh(mesh: Any, guess: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         times = np.asarray(mesh, dtype=float)
     except (TypeError, ValueError):

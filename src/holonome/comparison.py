@@ -1,4 +1,4 @@
-"""compare(): the same problem by several methods at several tolerances, measured against a tight reference."""
+"""compare(): the same problem by several methods at several tolerances, against a tight reference."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holonome.errors import HolonomeError
+from holonome.machine.progress import ProgressDisplay
 from holonome.problem.system import System
 from holonome.results.solution import Solution, optional
 from holonome.solving.methods import SMOOTH, Method, label, resolve
@@ -26,11 +27,28 @@ if TYPE_CHECKING:
 
 METHODS = ("dopri5", "dop853", "bdf", "ggl", "cm")
 RTOLS = (1e-3, 1e-5, 1e-7, 1e-9)
-_TIGHT, _CHECK = 1e-13, 1e-11
+_REFERENCE_RTOL = 1e-13
+_CHECK_RTOL = 1e-11
+"""Tolerances of the reference, and of a second run that estimates its error."""
+
 _POINTS = 60
-_PATIENCE = 0.3
-"""Seconds for which a short run is repeated, so that its time is that of a computer which does nothing else.
-"""
+_REPEAT_SECONDS = 0.3
+"""Seconds for which a short run is repeated, so that its best time is not disturbed by other processes."""
+
+_LONG_RUN = 10.0
+"""Seconds from which a run is not repeated."""
+
+
+_TITLES = {
+    "rtol": "rtol",
+    "error": "error",
+    "steps": "steps",
+    "evaluations": "evaluations",
+    "seconds": "time",
+    "drift": "|g|",
+    "energy": "|E−E₀|",
+}
+"""Columns of the printed table."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class Trial:
     steps, rejections, evaluations, jacobians : int
         What it cost.
     seconds : float
-        Time of the whole call of ``solve``, compiling apart; the best of some.
+        Time of the whole call of ``solve`` without compilation; the best of several.
     drift, velocity_drift : float
         Largest |g| and |G v| at the steps.
     energy : float
@@ -81,8 +99,8 @@ class Comparison:
     rows : list of Trial
         Each method at each tolerance. One that failed says why in ``message``; its error is NaN.
     reference_error : float
-        Estimated error of the reference, below which errors mean nothing; zero for a solution that was given,
-        NaN if none could be computed.
+        Estimated error of the reference, below which errors are meaningless; zero for a given solution, NaN
+        if no reference could be computed.
     name : str
         The system's name.
     """
@@ -102,7 +120,7 @@ class Comparison:
         return [row for row in self.rows if row.method == method]
 
     def plot(self, axes: Axes | None = None, file: str | Path | None = None, cost: str = "seconds") -> Axes:
-        """Work–precision diagram: the error reached, and what it cost ("seconds", "evaluations" or "steps")."""
+        """Work–precision diagram: the error against the cost, "seconds", "evaluations" or "steps"."""
         from holonome.plot import work_precision
 
         return work_precision(self, axes, cost=cost, file=file)
@@ -135,48 +153,43 @@ class Comparison:
         from rich.table import Table
         from rich.text import Text
 
-        shown = {
-            "rtol": "rtol",
-            "error": "error",
-            "steps": "steps",
-            "evaluations": "evaluations",
-            "seconds": "time",
-            "drift": "|g|",
-            "energy": "|E−E₀|",
-        }
-        for column in ("energy", "drift"):
-            if all(math.isnan(getattr(row, column)) for row in self.rows if row.success):
-                del shown[column]
+        columns = self._columns_that_fit(options.max_width)
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
         table.add_column("method", style="bold", no_wrap=True)
-        width = max(map(len, ["method", *self.methods])) + 1
-        for column, title in list(shown.items()):
-            width += max(len(title), 7) + 1
-            if width > options.max_width + 1:
-                del shown[column]
-            else:
-                table.add_column(title, justify="right", no_wrap=True)
+        for column in columns:
+            table.add_column(_TITLES[column], justify="right", no_wrap=True)
         notes = list(dict.fromkeys(_first_sentence(row.message) for row in self.rows if not row.success))
         for method in self.methods:
             for i, row in enumerate(self.of(method)):
-                values = [_cell(column, getattr(row, column)) for column in shown]
+                values = [_cell(column, getattr(row, column)) for column in columns]
                 if not row.success:
                     values[1] = f"failed [{notes.index(_first_sentence(row.message)) + 1}]"
-                table.add_row(
-                    "" if i else method,
-                    *(Text(value, style="" if row.success else "yellow") for value in values),
-                )
-        known = (
-            "no reference could be computed"
-            if math.isnan(self.reference_error)
-            else f"errors against a reference good to about {self.reference_error:.0e}"
-            if self.reference_error
-            else "errors against the solution that was given"
-        )
-        yield Text(self.name, style="bold") + Text(f": {known}")
+                style = "" if row.success else "yellow"
+                table.add_row("" if i else method, *(Text(value, style=style) for value in values))
+        yield Text(self.name, style="bold") + Text(f": {self._reference_in_words()}")
         yield table
         for i, note in enumerate(notes):
             yield Text(f"[{i + 1}] {note}", style="dim")
+
+    def _columns_that_fit(self, max_width: int) -> list[str]:
+        """Columns with known values, as far as the width allows."""
+        width = max(map(len, ["method", *self.methods])) + 1
+        columns = []
+        for column, title in _TITLES.items():
+            optional_column = column in ("energy", "drift")
+            if optional_column and all(math.isnan(getattr(row, column)) for row in self.rows if row.success):
+                continue
+            width += max(len(title), 7) + 1
+            if width <= max_width + 1:
+                columns.append(column)
+        return columns
+
+    def _reference_in_words(self) -> str:
+        if math.isnan(self.reference_error):
+            return "no reference could be computed"
+        if self.reference_error:
+            return f"errors against a reference accurate to about {self.reference_error:.0e}"
+        return "errors against the given solution"
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -232,11 +245,13 @@ def compare(
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> found = hn.compare(pendulum.system, (0, 5), pendulum.q0, methods=["dopri5", "index1"], rtols=[1e-4, 1e-8])
+    >>> names = ["dopri5", "index1"]
+    >>> found = hn.compare(pendulum.system, (0, 5), pendulum.q0, methods=names, rtols=[1e-4, 1e-8])
     >>> found.of("dopri5")[1].error < found.of("dopri5")[0].error, found.of("index1")[0].drift > 1e-10
     (True, True)
     """
-    named, problem = _labelled(methods), (system, time_span(t_span), q0, v0)
+    named = _labelled(methods)
+    problem = (system, time_span(t_span), q0, v0)
     rtols = [float(rtol) for rtol in np.atleast_1d(rtols)]
     for rtol in rtols:
         if not 0 < rtol < 1:
@@ -245,7 +260,7 @@ def compare(
     if unusable:
         raise ValueError(f"{min(unusable)}: compare chooses it itself; leave it out")
     total = len(named) * len(rtols) + 1
-    with _Progress(progress) as show:
+    with ProgressDisplay(progress, "comparing") as show:
         show(0.0, "reference")
         expected, good_to = _reference(problem, reference, options)
         rows = []
@@ -255,15 +270,8 @@ def compare(
             for rtol in rtols:
                 show((len(rows) + 1) / total, f"{label}, rtol {rtol:g}")
                 tolerances = {"rtol": rtol, "atol": 1e-3 * rtol if atol is None else atol}
-                rows.append(
-                    _trial(
-                        label,
-                        rtol,
-                        problem,
-                        {**options, **chosen, **tolerances, "max_steps": max_steps},
-                        expected,
-                    )
-                )
+                settings = {**options, **chosen, **tolerances, "max_steps": max_steps}
+                rows.append(_trial(label, rtol, problem, settings, expected))
     return Comparison(system.name, rows, good_to)
 
 
@@ -303,16 +311,22 @@ def _reference(problem: tuple, given: Any, options: dict[str, Any]) -> tuple[Exp
         return (times, *_positions_and_velocities(source(times))), 0.0
     runs = [
         solve(*problem, **options, rtol=rtol, atol=1e-2 * rtol, dense_output=True)
-        for rtol in (_TIGHT, _CHECK)
+        for rtol in (_REFERENCE_RTOL, _CHECK_RTOL)
     ]
     for run in runs:
         _stop_if_interrupted(run)
     if not runs[0].success:
         return None, math.nan
-    q, v = _positions_and_velocities(runs[0].sol(times))  # type: ignore[misc]
-    return (times, q, v), _relative(_positions_and_velocities(runs[1].sol(times))[0], q) if runs[
-        1
-    ].success else math.nan  # type: ignore[misc]
+    q, v = _positions_and_velocities(_dense(runs[0])(times))
+    error = math.nan
+    if runs[1].success:
+        error = _relative(_positions_and_velocities(_dense(runs[1])(times))[0], q)
+    return (times, q, v), error
+
+
+def _dense(solution: Solution) -> Callable:
+    assert solution.sol is not None
+    return solution.sol
 
 
 def _positions_and_velocities(values: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -327,7 +341,7 @@ def _relative(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _warm_up(problem: tuple, options: dict[str, Any]) -> None:
-    """Compile what a method needs, in a run that ends at once."""
+    """Compile what a method needs, in a very short run."""
     system, (t0, t1), q0, v0 = problem
     with contextlib.suppress(HolonomeError, ValueError):
         solve(system, (t0, t0 + 1e-6 * (t1 - t0)), q0, v0, **options)
@@ -342,38 +356,53 @@ def _trial(
     except (HolonomeError, ValueError) as error:
         return Trial(label, rtol, message=str(error))
     _stop_if_interrupted(found)
-    best = first = time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    if found.success and seconds < _LONG_RUN:
+        seconds = min(seconds, _best_time(problem, options))
+    q_error = math.nan
+    v_error = math.nan
+    if found.success and expected is not None:
+        times, expected_q, expected_v = expected
+        q, v = _positions_and_velocities(_dense(found)(times))
+        q_error = _relative(q, expected_q)
+        v_error = _relative(v, expected_v)
+    drift, velocity_drift = found.drift if found.system.m else (math.nan, math.nan)
+    return Trial(
+        method=label,
+        rtol=rtol,
+        error=q_error,
+        velocity_error=v_error,
+        steps=found.steps,
+        rejections=found.rejections,
+        evaluations=found.nfev,
+        jacobians=found.njev,
+        seconds=seconds,
+        drift=drift,
+        velocity_drift=velocity_drift,
+        energy=_energy_change(found),
+        success=found.success,
+        message=found.message,
+    )
+
+
+def _best_time(problem: tuple, options: dict[str, Any]) -> float:
+    """The least time of repeated runs, in seconds."""
+    best = math.inf
     spent = 0.0
-    while found.success and first < 10.0 and (spent == 0.0 or spent < _PATIENCE):
+    while spent < _REPEAT_SECONDS:
         begin = time.perf_counter()
         _stop_if_interrupted(solve(*problem, **options))
-        best, spent = min(best, time.perf_counter() - begin), spent + time.perf_counter() - begin
-    q_error = v_error = math.nan
-    if found.success and expected is not None:
-        q, v = _positions_and_velocities(found.sol(expected[0]))  # type: ignore[misc]
-        q_error, v_error = _relative(q, expected[1]), _relative(v, expected[2])
-    constrained = found.system.m > 0
-    energy = (
-        math.nan
-        if found.energy is None or not found.t.size
-        else float(np.max(np.abs(found.energy - found.energy[0])))
-    )
-    return Trial(
-        label,
-        rtol,
-        q_error,
-        v_error,
-        found.steps,
-        found.rejections,
-        found.nfev,
-        found.njev,
-        best,
-        found.drift[0] if constrained else math.nan,
-        found.drift[1] if constrained else math.nan,
-        energy,
-        found.success,
-        found.message,
-    )
+        seconds = time.perf_counter() - begin
+        best = min(best, seconds)
+        spent += seconds
+    return best
+
+
+def _energy_change(solution: Solution) -> float:
+    """The largest change of the energy since the start; NaN if the energy is not known."""
+    if solution.energy is None or not solution.t.size:
+        return math.nan
+    return float(np.max(np.abs(solution.energy - solution.energy[0])))
 
 
 def _stop_if_interrupted(solution: Solution) -> None:
@@ -389,34 +418,9 @@ def _cell(column: str, value: Any) -> str:
     if isinstance(value, float) and math.isnan(value):
         return "–"
     if column == "seconds":
-        return (
-            f"{value:.2g} s"
-            if value >= 0.995
-            else f"{value * 1e3:.3g} ms"
-            if value >= 1e-3
-            else f"{value * 1e6:.0f} µs"
-        )
-    return f"{value:.0e}" if column == "rtol" else f"{value:.1e}" if isinstance(value, float) else str(value)
-
-
-class _Progress:
-    """A bar, a function, or nothing."""
-
-    def __init__(self, progress: bool | Callable[[float, str], None]) -> None:
-        self._progress, self._bar = progress, None
-
-    def __enter__(self) -> Callable[[float, str], None]:
-        if callable(self._progress):
-            return self._progress
-        if not self._progress:
-            return lambda fraction, what: None
-        from rich.progress import Progress
-
-        self._bar = bar = Progress(transient=True)
-        bar.start()
-        task = bar.add_task("comparing", total=1.0)
-        return lambda fraction, what: bar.update(task, completed=fraction, description=what)
-
-    def __exit__(self, *exception: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if value >= 0.995:
+            return f"{value:.2g} s"
+        return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.0f} µs"
+    if column == "rtol":
+        return f"{value:.0e}"
+    return f"{value:.1e}" if isinstance(value, float) else str(value)

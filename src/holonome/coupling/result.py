@@ -2,40 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from holonome.coupling.coupled import CoupledSystem
+from holonome.coupling.coupled_system import CoupledSystem
 from holonome.results.solution import count
 
 
-@dataclass(frozen=True, eq=False)
 class IterationHistory:
     """What happened in each window.
 
     Attributes
     ----------
     t, h : arrays
-        Begin and length of each accepted window.
+        Beginning and length of each accepted window.
     iterations : array
-        Iterations it took.
+        Number of iterations in it.
     contraction : array
-        By which factor the change of λ fell in each of these, on average after the first; NaN where that
-        cannot be seen.
+        The average factor by which the change of λ fell in an iteration, after the first; NaN where there are
+        too few iterations.
     changes : list of arrays
-        For each window, (iterations × (subsystems + 1)): by how much the positions of each subsystem and λ
-        changed, (6), (7), (9).
+        For each window, (iterations × (subsystems + 1)): the changes of the positions of each subsystem and
+        of λ, (6), (7), (9).
     rejected : list of (t, h, str)
         Windows that were halved, and why.
     """
 
-    t: np.ndarray
-    h: np.ndarray
-    iterations: np.ndarray
-    contraction: np.ndarray
-    changes: list[np.ndarray] = field(repr=False)
-    rejected: list[tuple[float, float, str]] = field(repr=False)
+    def __init__(self) -> None:
+        self.changes: list[np.ndarray] = []
+        self.rejected: list[tuple[float, float, str]] = []
+        self._t: list[float] = []
+        self._h: list[float] = []
+
+    def accept(self, t: float, h: float, changes: np.ndarray) -> None:
+        """Add a window that has converged."""
+        self._t.append(t)
+        self._h.append(h)
+        self.changes.append(changes)
+
+    @property
+    def t(self) -> np.ndarray:
+        return np.array(self._t)
+
+    @property
+    def h(self) -> np.ndarray:
+        return np.array(self._h)
+
+    @property
+    def iterations(self) -> np.ndarray:
+        return np.array([len(changes) for changes in self.changes], dtype=int)
+
+    @property
+    def contraction(self) -> np.ndarray:
+        return np.array([contraction(changes[:, -1]) for changes in self.changes])
+
+    def __repr__(self) -> str:
+        return f"IterationHistory(windows={len(self._t)}, rejected={len(self.rejected)})"
+
+
+def contraction(changes: np.ndarray) -> float:
+    """The average factor by which changes fall after the first."""
+    changes = changes[1:]
+    if changes.size < 2 or not changes[0] > 0 or not np.all(np.isfinite(changes)):
+        return math.nan
+    return float((changes[-1] / changes[0]) ** (1 / (changes.size - 1)))
 
 
 @dataclass(eq=False, repr=False)
@@ -51,19 +83,21 @@ class CoupledSolution:
     lam : (m, points) array
         Multipliers of the coupling.
     rho : dict
-        Contraction rates at the start, in the limit of short windows, if the constraint is imposed on one
-        subsystem alone; infinite where that cannot be done.
+        Contraction rates at the initial state, in the limit of short windows, if the constraint is imposed on
+        one subsystem alone; infinite where that is not possible.
     success, status, message
-        Whether the end was reached (0: yes, −1: no), and what happened in words.
+        Whether the final time was reached (status 0: yes, −1: no), and what happened in words.
     history : IterationHistory
-        Window by window.
+        What happened in each window.
 
     Examples
     --------
     >>> import holonome as hn
-    >>> left, right = hn.System(1.0, lambda q: -4.0 * q, names=["x"]), hn.System(3.0, [0.0], names=["x"])
+    >>> left = hn.System(1.0, lambda q: -4.0 * q, names=["x"])
+    >>> right = hn.System(3.0, [0.0], names=["x"])
     >>> pair = hn.CoupledSystem({"left": left, "right": right}, lambda left, right: left - right)
-    >>> sol = hn.solve_coupled(pair, (0, 1), {"left": [1.0], "right": [1.0]}, method=hn.LocalIteration(window=0.1, solvers="dop853"))
+    >>> method = hn.LocalIteration(window=0.1, solvers="dop853")
+    >>> sol = hn.solve_coupled(pair, (0, 1), {"left": [1.0], "right": [1.0]}, method=method)
     >>> sol.success, sorted(sol.q), sol.lam.shape
     (True, ['left', 'right'], (1, 11))
     """
@@ -103,19 +137,21 @@ class CoupledSolution:
         return f"CoupledSolution(coupled={self.coupled.name!r}, points={self.t.size}, success={self.success})"
 
     def __str__(self) -> str:
-        history, coupled = self.history, self.coupled
+        coupled = self.coupled
         lines = [
             f"{'success' if self.success else 'FAILED'}: {self.message}",
             f"  {coupled.name}: {count(len(coupled.subsystems), 'subsystem')} "
             f"({', '.join(coupled.subsystems)}), {count(coupled.m, 'coupling constraint')}; "
             f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}, {count(self.t.size, 'point')}",
         ]
-        if history.t.size:
-            rates = history.contraction[np.isfinite(history.contraction)]
+        windows = len(self.history.changes)
+        if windows:
+            rates = self.history.contraction
+            rates = rates[np.isfinite(rates)]
             rate = f", contraction {np.median(rates):.2g}" if rates.size else ""
             lines.append(
-                f"  method {self.method}: {count(history.t.size, 'window')} ({len(history.rejected)} "
-                f"halved), {np.mean(history.iterations):.1f} iterations each{rate}"
+                f"  method {self.method}: {count(windows, 'window')} ({len(self.history.rejected)} halved), "
+                f"{np.mean(self.history.iterations):.1f} iterations each{rate}"
             )
         position, velocity = self.drift
         lines.append(f"  coupling holds to |g| ≤ {position:.1e}, |Gv| ≤ {velocity:.1e}")
