@@ -1,5 +1,5 @@
-"""The cache of the compiled engine: edited code never runs in its old form, and folders that cannot be written
-are done without.
+"""The cache of the compiled engine: edited code never runs in its old form, and folders that cannot be
+written are done without.
 """
 
 import os
