@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import timeit
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -244,48 +245,61 @@ def fresh_machine(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
-def test_first_use_is_announced_once(fresh_machine, monkeypatch, capsys):
+@pytest.fixture
+def engine(fresh_machine, monkeypatch):
+    """An engine that is not compiled yet, and the folder in which it would be kept."""
+    fresh_machine.mkdir()
+    loop = SimpleNamespace(signatures=[], stats=SimpleNamespace(cache_path=str(fresh_machine)))
+    monkeypatch.setattr(warmup, "advance", loop)
+    return loop
+
+
+def test_first_use_is_announced_once(engine, fresh_machine, monkeypatch, capsys):
     warmup.announce_first_use()
     assert re.fullmatch(r"holonome: compiling its engine, once on this machine .*\n", capsys.readouterr().err)
-    assert list((fresh_machine / "compiled").iterdir())
     warmup.announce_first_use()
     monkeypatch.setattr(warmup, "_asked", False)
-    monkeypatch.setattr(warmup, "_engine_is_cached", lambda: True)
+    (fresh_machine / "runge_kutta.advance-1.py311.nbi").touch()
     warmup.announce_first_use()
     assert capsys.readouterr().err == ""
 
 
-def test_first_use_is_announced_again_after_an_interrupted_compilation(fresh_machine, monkeypatch, capsys):
+def test_first_use_is_announced_again_after_an_interrupted_compilation(engine, monkeypatch, capsys):
     warmup.announce_first_use()
     monkeypatch.setattr(warmup, "_asked", False)
-    monkeypatch.setattr(warmup, "_engine_is_cached", lambda: False)
     warmup.announce_first_use()
     assert capsys.readouterr().err.count("compiling") == 2
 
 
-def test_first_use_can_be_silenced(fresh_machine, monkeypatch, capsys):
+def test_first_use_can_be_silenced(engine, monkeypatch, capsys):
     monkeypatch.setenv("HOLONOME_QUIET", "1")
     warmup.announce_first_use()
     assert capsys.readouterr().err == ""
 
 
-def test_first_use_needs_no_writable_cache(fresh_machine, capsys):
-    fresh_machine.touch()
+def test_first_use_needs_no_writable_cache(engine, capsys):
+    engine.stats.cache_path = None
     warmup.announce_first_use()
-    assert "compiling" in capsys.readouterr().err
+    assert "compiling its engine, in every process" in capsys.readouterr().err
     assert not warmup.is_compiled()
+    engine.signatures.append("once")
+    assert warmup.is_compiled()
 
 
-def test_later_announcements_cost_nothing(fresh_machine):
+def test_later_announcements_cost_nothing(engine):
     warmup.announce_first_use()
     assert min(timeit.repeat(warmup.announce_first_use, number=1000, repeat=5)) / 1000 < 1e-6
 
 
-def test_the_engine_is_compiled_once(fresh_machine, monkeypatch):
+def test_the_engine_is_compiled_once(engine):
     runs = []
-    monkeypatch.setattr(warmup, "_engine_is_cached", lambda: True)
-    assert warmup.ensure_compiled(lambda: runs.append(1))
-    assert not warmup.ensure_compiled(lambda: runs.append(2))
+
+    def simulate():
+        runs.append(1)
+        engine.signatures.append("once")
+
+    assert warmup.ensure_compiled(simulate)
+    assert not warmup.ensure_compiled(simulate)
     assert runs == [1]
 
 

@@ -2,12 +2,15 @@
 trees against the explicit method.
 """
 
+import casadi as ca
 import numpy as np
 import pytest
 from numba import njit
 
 import holonome as hn
 from holonome.algebra import sparse
+from holonome.algebra.elimination import Elimination
+from holonome.algebra.ordering import markowitz, minimum_degree
 from holonome.dynamics import kernels as underlying_ode
 from holonome.dynamics.kernels import kernels
 from holonome.formulations import implicit
@@ -123,22 +126,22 @@ def test_minimum_degree():
     come first.
     """
     k = 30
-    assert sum(sparse.minimum_degree(grid(k), [0] * k * k)[1]) < 0.4 * k**3
+    assert sum(minimum_degree(grid(k), [0] * k * k)[1]) < 0.4 * k**3
     random, size = np.random.default_rng(0), 500
     tree = [set() for _ in range(size)]
     for i in range(1, size):
         j = int(random.integers(i))
         tree[i].add(j)
         tree[j].add(i)
-    assert sum(sparse.minimum_degree(tree, [0] * size)[1]) == size - 1
+    assert sum(minimum_degree(tree, [0] * size)[1]) == size - 1
     hub = (
         [{0, i + size} if i else set(range(1, size)) for i in range(size)]
         + [set()]
         + [{i} for i in range(1, size)]
     )
-    assert sum(sparse.minimum_degree(hub, [0] * size + [1] * size)[1]) < 4 * size
+    assert sum(minimum_degree(hub, [0] * size + [1] * size)[1]) < 4 * size
     graph, stages = grid(10), [int(x) for x in random.integers(0, 3, 100)]
-    place = np.argsort(sparse.minimum_degree(grid(10), stages)[0])
+    place = np.argsort(minimum_degree(grid(10), stages)[0])
     assert all(place[j] < place[i] for i in range(100) for j in graph[i] if stages[j] < stages[i])
 
 
@@ -362,3 +365,29 @@ def test_dense_work_is_refused_for_large_systems():
         hn.solve(chain.system, (0, 0.1), chain.q0, method="cm")
     with pytest.raises(ValueError, match="underlying ODE is made for up to"):
         hn.solve(chain.system, (0, 0.1), chain.q0, method=hn.Method(hn.UnderlyingODE(), hn.BDF()))
+
+
+def test_markowitz_takes_groups_in_turn_and_the_least_fill_in_each():
+    arrow = [{0, 1, 2, 3}, {0, 1}, {0, 2}, {0, 3}]
+    assert markowitz(arrow, [range(4)]) == [1, 2, 0, 3]
+    assert markowitz(arrow, [range(1), range(1, 4)]) == [0, 1, 2, 3]
+    assert markowitz([{0, 1}, {0}], [range(2)]) == [0, 1]  # a pivot that fill makes comes last
+
+
+@pytest.mark.parametrize("size", [1, 4, 12])
+def test_emitted_elimination(size):
+    random = np.random.default_rng(size)
+    pattern = (random.uniform(size=(size, size)) < 0.3) | np.eye(size, dtype=bool)
+    A = np.where(pattern, random.normal(size=(size, size)), 0.0) + size * np.eye(size)
+    J, right = ca.SX.sym("J", ca.sparsify(ca.DM(A)).sparsity()), ca.SX.sym("b", size)
+    found = Elimination(J, [range(size // 2), range(size // 2, size)])
+    b = random.normal(size=size)
+    solve = ca.Function("solve", [J, right], [found.solve(right, ca.vertcat(*found.values)), found.margin])
+    x, margin = solve(ca.sparsify(ca.DM(A)), ca.DM(b))
+    np.testing.assert_allclose(x.full()[:, 0], np.linalg.solve(A, b), atol=1e-12)
+    assert float(margin) > 0.0
+
+
+def test_emitted_elimination_of_a_structurally_singular_matrix():
+    with pytest.raises(ArithmeticError, match="structurally singular"):
+        Elimination(ca.SX.sym("J", ca.Sparsity.triplet(2, 2, [0, 1], [0, 0])), [range(2)])

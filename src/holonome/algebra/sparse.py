@@ -20,13 +20,13 @@ T. A. Davis, E. Palamadai Natarajan, Algorithm 907: KLU, ACM Trans. Math. Softw.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from holonome.algebra.ordering import minimum_degree
 from holonome.machine.calls import integers, shift
 from holonome.machine.context import OK, SINGULAR
 from holonome.machine.layout import Layout, Vector, Whole
@@ -70,11 +70,6 @@ _STABLE = 1e-10
 _ANY, _LARGE = 1e-12, 0.1
 """A pivot on the diagonal is taken if it is larger than this, compared with the largest in its column, rows
 scaled to one; at first, and where that fails.
-"""
-
-_CROWDED, _UNUSUAL = 40, 10
-"""An unknown with more neighbours, and so many times more than is usual, is left to the end: eliminated early
-it would connect them all with each other.
 """
 
 
@@ -140,52 +135,6 @@ class Plan:
         )
 
 
-def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Order of elimination of a graph: of the nodes that are not next to one of an earlier stage, always one
-    with the fewest neighbours; and how many these were.
-
-    Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in the elements, the
-    sets of nodes that eliminations connected.  ``neighbours`` is used up.
-    """
-    last, usual = max(stages, default=0) + 1, sorted(map(len, neighbours))[len(neighbours) // 2]
-    stage = [
-        last if len(around) > max(_CROWDED, _UNUSUAL * usual) else own
-        for around, own in zip(neighbours, stages, strict=True)
-    ]
-    waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
-    before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
-    degree, member_of, elements = [len(around) for around in neighbours], [set() for _ in neighbours], {}
-    heap = [(degree[i], i) for i in range(len(neighbours)) if not before[i]]
-    heapq.heapify(heap)
-    order, degrees, done = [], [], [False] * len(neighbours)
-    while heap:
-        bound, k = heapq.heappop(heap)
-        if done[k] or bound != degree[k]:
-            continue
-        absorbed = member_of[k]
-        around = neighbours[k].union(*[elements.pop(e) for e in absorbed]) - {k}
-        elements[k], done[k] = around, True
-        order.append(k)
-        degrees.append(len(around))
-        outside: dict[int, int] = {}
-        for i in around:
-            member_of[i] -= absorbed
-            for e in member_of[i]:
-                outside[e] = outside.get(e, len(elements[e])) - 1
-        for i in waiting[k]:
-            before[i] -= 1
-        for i in around:
-            neighbours[i] -= around
-            neighbours[i].discard(k)
-            degree[i] = min(
-                len(neighbours[i]) + len(around) - 1 + sum([outside[e] for e in member_of[i]]),
-                degree[i] + len(around) - 1,
-            )
-            member_of[i].add(k)
-            if not before[i]:
-                heapq.heappush(heap, (degree[i], i))
-        neighbours[k] = set()
-    return order, degrees
 
 
 class Factors(NamedTuple):

@@ -138,21 +138,13 @@ def _processor() -> str:
 
 def _caches() -> dict[str, tuple[list[Path], tuple[str, ...]]]:
     """Folders of compiled code and the files there that are ours."""
-    import holonome
+    from holonome.machine import engine_cache
     from holonome.machine.cache import cache_folder
 
-    for name in holonome.__all__:
-        getattr(holonome, name)
-    engine = {
-        Path(value.stats.cache_path)
-        for name, module in list(sys.modules.items())
-        if name.startswith(holonome.__name__)
-        for value in vars(module).values()
-        if hasattr(value, "py_func") and getattr(value.stats, "cache_path", None)
-    }
+    engine = engine_cache.folder()
     return {
-        "models": ([cache_folder()], ("models/*/*.o", "compiled/*")),
-        "engine": (sorted(engine), ("*.nbi", "*.nbc")),
+        "models": ([cache_folder()], ("models/*/*.o",)),
+        "engine": ([] if engine is None else [engine.parent], ("*/*/*.nbi", "*/*/*.nbc")),
     }
 
 
@@ -170,20 +162,15 @@ def _delete(folders: list[Path], patterns: tuple[str, ...]) -> int:
 
 
 def _caches_in_order() -> Iterator[Check]:
-    variables = {"models": "HOLONOME_CACHE", "engine": "NUMBA_CACHE_DIR"}
     for name, (folders, patterns) in _caches().items():
         sizes = [file.stat().st_size for file in _files(folders, patterns)]
         well = bool(folders) and all(_writable(folder) for folder in folders)
-        where = (
-            str(folders[0] if len(folders) == 1 else Path(os.path.commonpath(folders)))
-            if folders
-            else "nowhere"
-        )
+        where = str(folders[0]) if folders else "nowhere"
         yield Check(
             f"cache of {name}",
             well,
             f"{where}, {len(sizes)} files, {_size(sum(sizes))}" + ("" if well else "; not writable"),
-            f"set {variables[name]} to a folder that can be written; else each process compiles anew",
+            "set HOLONOME_CACHE to a folder that can be written; else each process compiles anew",
         )
 
 

@@ -25,13 +25,14 @@ from the diagonal, so that this row says that its multiplier does not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
 
 from holonome.algebra import sparse
+from holonome.algebra.elimination import Elimination
 from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call
 from holonome.machine.compiled import made_once
@@ -53,9 +54,6 @@ EMITTED_UP_TO = 60
 """Unknowns.  Of larger systems the elimination is not emitted: that takes a second in Python at this size and
 grows with its square, while the loops are nearly as fast.
 """
-
-PIVOT_MARGIN = 1e-8
-"""Smallest pivot, relative to the terms it was summed from, that the elimination without pivoting accepts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,96 +133,6 @@ def tested(which: str, model: Model, size: int) -> np.ndarray:
     return ((number < count) | ((number >= 2 * n) & (number < state))).astype(float)
 
 
-class _Elimination:
-    """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen
-    for little fill.
-    """
-
-    def __init__(self, J: ca.SX, groups: Sequence[range]) -> None:
-        size = J.size1()
-        rows: list[dict[int, ca.SX]] = [{} for _ in range(size)]
-        for row, column, value in zip(J.sparsity().row(), _columns(J), J.nonzeros(), strict=True):
-            rows[row][column] = ca.SX(value)  # pyright: ignore
-        self.order = _order([set(row) for row in rows], groups)
-        self.values: list[ca.SX] = []
-        self.margin = ca.SX(np.inf)
-        columns: list[set[int]] = [set() for _ in range(size)]
-        for i, row in enumerate(rows):
-            for j in row:
-                columns[j].add(i)
-        self.steps: list[tuple[int, int, list[tuple[int, int]], list[tuple[int, int]]]] = []
-        done: set[int] = set()
-        sums = [ca.fabs(rows[i].get(i, ca.SX(0))) for i in range(size)]
-        for k in self.order:
-            pivot = rows[k].get(k)
-            if pivot is None:
-                raise ArithmeticError("structurally singular")
-            self.margin = ca.fmin(self.margin, ca.fabs(pivot) - PIVOT_MARGIN * sums[k])
-            inverse = 1 / pivot
-            done.add(k)
-            position = self._keep(inverse)
-            upper = [(j, self._keep(value)) for j, value in rows[k].items() if j not in done]
-            below = []
-            for i in sorted(columns[k] - done):
-                factor = rows[i].pop(k) * inverse
-                below.append((i, self._keep(factor)))
-                for j, at_ in upper:
-                    term = factor * self.values[at_]
-                    rows[i][j] = rows[i].get(j, ca.SX(0)) - term
-                    columns[j].add(i)
-                    if i == j:
-                        sums[i] += ca.fabs(term)
-            self.steps.append((k, position, upper, below))
-
-    def _keep(self, value: ca.SX) -> int:
-        self.values.append(value)
-        return len(self.values) - 1
-
-    def solve(self, right: ca.SX, factors: ca.SX) -> ca.SX:
-        x = ca.vertsplit(right)
-        for k, _, _, below in self.steps:
-            for i, at_ in below:
-                x[i] = x[i] - factors[at_] * x[k]
-        for k, position, upper, _ in reversed(self.steps):
-            for j, at_ in upper:
-                x[k] = x[k] - factors[at_] * x[j]
-            x[k] = x[k] * factors[position]
-        return ca.vertcat(*x)
-
-
-def _columns(J: ca.SX) -> list[int]:
-    return [column for column, count in enumerate(np.diff(J.sparsity().colind())) for _ in range(count)]
-
-
-def _order(rows: list[set[int]], groups: Sequence[range]) -> list[int]:
-    """Least fill by Markowitz's count on the pattern, one group of unknowns after the other."""
-    size = len(rows)
-    pattern = [set(row) for row in rows]
-    columns: list[set[int]] = [{i for i in range(size) if j in pattern[i]} for j in range(size)]
-    order: list[int] = []
-    for group in groups:
-        left = set(group)
-        while left:
-            k = min(
-                left,
-                key=lambda i: (
-                    (len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2,
-                    i,
-                ),
-            )
-            left.remove(k)
-            order.append(k)
-            for i in columns[k] - {k}:
-                pattern[i] |= pattern[k]
-                pattern[i].discard(k)
-                for j in pattern[k] - {k}:
-                    columns[j].add(i)
-            for j in pattern[k] - {k}:
-                columns[j].discard(k)
-            columns[k] = set()
-    return order
-
-
 class ImplicitKernels:
     """Addresses of the kernels of a formulation for one system."""
 
@@ -268,11 +176,11 @@ class ImplicitKernels:
         return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
 
     @made_once
-    def _elimination(self) -> _Elimination | None:
+    def _elimination(self) -> Elimination | None:
         if self.sparse:
             return None
         try:
-            return _Elimination(self._matrix, self.residual.groups)
+            return Elimination(self._matrix, self.residual.groups)
         except ArithmeticError:
             return None
 

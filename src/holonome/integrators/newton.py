@@ -12,60 +12,12 @@ import math
 
 from numba import njit
 
+from holonome.algebra import dense
 from holonome.machine.calls import call, shift
 from holonome.machine.context import OK, SINGULAR
 
 FACTORED, DENSE = 1, 2
 """Which factorization is in place: the one of the formulation or the dense one."""
-
-
-@njit(cache=True, error_model="numpy")
-def dense_factor(A, pivots, scale, n):
-    """LU with row pivoting of A (n × n, row by row), in place; False if singular."""
-    for i in range(n):
-        largest = 0.0
-        for j in range(n):
-            largest = max(largest, abs(A[i * n + j]))
-        scale[i] = largest
-    for k in range(n):
-        best, ratio = k, -1.0
-        for i in range(k, n):
-            size = abs(A[i * n + k]) / scale[i] if scale[i] > 0.0 else 0.0
-            if size > ratio:
-                best, ratio = i, size
-        pivots[k] = best
-        if not ratio > 1e-15:
-            return False
-        if best != k:
-            scale[k], scale[best] = scale[best], scale[k]
-            for j in range(n):
-                A[k * n + j], A[best * n + j] = A[best * n + j], A[k * n + j]
-        for i in range(k + 1, n):
-            factor = A[i * n + k] / A[k * n + k]
-            A[i * n + k] = factor
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[i * n + j] -= factor * A[k * n + j]
-    return True
-
-
-@njit(cache=True, error_model="numpy")
-def dense_solve(A, pivots, x, n):
-    """Solve with the factors of `dense_factor`, in place."""
-    for k in range(n):
-        best = int(pivots[k])
-        if best != k:
-            x[k], x[best] = x[best], x[k]
-    for i in range(n):
-        s = x[i]
-        for j in range(i):
-            s -= A[i * n + j] * x[j]
-        x[i] = s
-    for i in range(n - 1, -1, -1):
-        s = x[i]
-        for j in range(i + 1, n):
-            s -= A[i * n + j] * x[j]
-        x[i] = s / A[i * n + i]
 
 
 @njit(cache=True, error_model="numpy")
@@ -93,7 +45,7 @@ def evaluate_matrix(w, context, t, cj):
     total = 0.0
     for i in range(w.size * w.size):
         total += w.dense[i]
-    if total - total != 0.0 or not dense_factor(w.dense, w.pivots, w.row_scale, w.size):
+    if total - total != 0.0 or not dense.factor(w.dense, w.pivots, w.row_scale, w.size):
         return 1, DENSE
     return OK, DENSE
 
@@ -106,7 +58,7 @@ def solve(w, context, kind, cj):
         return
     for i in range(w.size):
         w.delta[i] *= cj ** w.row_powers[i]
-    dense_solve(w.dense, w.pivots, w.delta, w.size)
+    dense.solve(w.dense, w.pivots, w.delta, w.size)
     for i in range(w.size):
         w.scratch[i] = w.delta[i] * cj ** w.column_powers[i]
 

@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core.datamodel import PrimitiveModel
 from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate
@@ -39,6 +39,9 @@ from numba.extending import infer_getattr, intrinsic, register_model
 
 CHECKED = os.environ.get("HOLONOME_CHECKED", "") not in ("", "0")
 """Whether this process runs the checked build of the engine."""
+
+if CHECKED:
+    config.BOUNDSCHECK = 1
 
 Real = float
 """A double."""
