@@ -97,10 +97,22 @@ def solves(rows: list[dict]) -> None:
         codes = {
             "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],  # noqa: B023
             "holonome dopri5": lambda tolerance: hn.solve(
-                system, (0, end), q0, v0, method="dopri5", rtol=tolerance, atol=tolerance  # noqa: B023
+                system,
+                (0, end),
+                q0,
+                v0,
+                method="dopri5",
+                rtol=tolerance,
+                atol=tolerance,  # noqa: B023
             ).y[:, -1],
             "holonome dop853": lambda tolerance: hn.solve(
-                system, (0, end), q0, v0, method="dop853", rtol=tolerance, atol=tolerance  # noqa: B023
+                system,
+                (0, end),
+                q0,
+                v0,
+                method="dop853",
+                rtol=tolerance,
+                atol=tolerance,  # noqa: B023
             ).y[:, -1],
         }
         curves = _work_precision(codes, reference)

@@ -135,8 +135,6 @@ class Plan:
         )
 
 
-
-
 class Factors(NamedTuple):
     """Plan and memory taken apart."""
 

@@ -11,8 +11,8 @@ from holonome.coupling.coupled_dynamics import CoupledDynamics
 from holonome.coupling.coupled_system import CoupledSystem
 from holonome.coupling.subsolvers import require_subsystems
 from holonome.dynamics.start import SMALL
-from holonome.problem.vectors import require_finite, vector
 from holonome.errors import ContradictoryConstraints, InconsistentStart
+from holonome.problem.vectors import require_finite, vector
 
 _MOST_STEPS = 50
 _REMAINDER = 1e-8

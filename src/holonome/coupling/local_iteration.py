@@ -46,8 +46,8 @@ from holonome.coupling.run import Run
 from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.system import System
-from holonome.solving.first_use import announce_first_use
 from holonome.solving.arguments import time_span, wanted_times
+from holonome.solving.first_use import announce_first_use
 
 
 @dataclass(frozen=True)
