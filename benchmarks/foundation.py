@@ -82,7 +82,7 @@ def solves(rows: list[dict]) -> None:
         _add(rows, name, "accelerations", kernel * 1e9, "ns", limit)
         solution = hn.solve(system, (0, end), q0, v0, method="dopri5")
         took = np.median(
-            [_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)]  # noqa: B023
+            [_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)]
         )
         _add(
             rows,
@@ -95,7 +95,7 @@ def solves(rows: list[dict]) -> None:
         reference = hn.solve(system, (0, end), q0, v0, method="dop853", rtol=1e-14, atol=1e-14).y[:, -1]
         y0, bare = np.concatenate([q0, v0]), yardstick(system)
         codes = {
-            "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],  # noqa: B023
+            "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],
             "holonome dopri5": lambda tolerance: hn.solve(
                 system,
                 (0, end),
@@ -103,7 +103,7 @@ def solves(rows: list[dict]) -> None:
                 v0,
                 method="dopri5",
                 rtol=tolerance,
-                atol=tolerance,  # noqa: B023
+                atol=tolerance,
             ).y[:, -1],
             "holonome dop853": lambda tolerance: hn.solve(
                 system,
@@ -112,7 +112,7 @@ def solves(rows: list[dict]) -> None:
                 v0,
                 method="dop853",
                 rtol=tolerance,
-                atol=tolerance,  # noqa: B023
+                atol=tolerance,
             ).y[:, -1],
         }
         curves = _work_precision(codes, reference)
@@ -226,8 +226,8 @@ def large_systems(rows: list[dict]) -> None:
             mechanism = hn.mechanisms.chain(links=links)
             build = _seconds(
                 lambda: (
-                    kernels(mechanism.system).derivative,  # noqa: B023
-                    kernels(mechanism.system).context(mechanism.system),  # noqa: B023
+                    kernels(mechanism.system).derivative,
+                    kernels(mechanism.system).context(mechanism.system),
                 )
             )
             compiled = kernels(mechanism.system)
@@ -239,7 +239,7 @@ def large_systems(rows: list[dict]) -> None:
             repeat = max(3, 20_000 // links)
             took = (
                 min(
-                    _seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, repeat))  # noqa: B023
+                    _seconds(lambda: _dependent_calls(compiled.derivative, y, context, out, repeat))
                     for _ in range(5)
                 )
                 / repeat

@@ -118,7 +118,8 @@ def test_the_splitting_contracts_by_4_over_11(window):
 def test_a_diverging_splitting_is_refused_and_the_one_that_converges_is_named():
     with pytest.raises(
         ValueError,
-        match=r"update: imposing the constraint on 'x' diverges: the error grows by a factor of 2\.75 .* use update='y', "
+        match=r"update: imposing the constraint on 'x' diverges: the error grows by a factor of 2\.75 .* "
+        r"use update='y', "
         r"whose error falls by a factor of 0\.364",
     ):
         run(model(), 1, 0.1, update="x")
@@ -392,7 +393,7 @@ def test_a_driven_joint_follows_the_time():
 
 
 def test_the_linear_form_with_functions_of_time_and_any_matrices():
-    """Time-dependent A, B, C, D, r, d, with A not symmetric and B ≠ Dᵀ, three subsystems and two constraints."""
+    """Time-dependent A, B, C, D, r, d, with A not symmetric, B ≠ Dᵀ, three subsystems and two constraints."""
     A = [
         lambda t: np.array([[2 + np.sin(t), 0.3], [0.1, 1.5]]),
         np.array([[1.0, 0.4], [-0.2, 2.0]]),

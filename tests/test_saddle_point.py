@@ -7,7 +7,7 @@ import pytest
 
 import holonome as hn
 from holonome.algebra import saddle_point as sp
-from holonome.dynamics.kernels import dense_derivative, dense_projection, dense_multipliers, kernels
+from holonome.dynamics.kernels import dense_derivative, dense_multipliers, dense_projection, kernels
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 

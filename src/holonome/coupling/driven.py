@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.coupling.jacobians import addresses_of, row_major
+<<<<<<< HEAD
 from holonome.coupling.one_step import (
     NO_CONVERGENCE,
     evaluate_acceleration_jacobians,
@@ -15,6 +16,10 @@ from holonome.coupling.one_step import (
     integrate,
 )
 from holonome.dynamics.kernels import dense_projection, kernels, over_points
+=======
+from holonome.coupling.one_step import NO_CONVERGENCE, evaluate, integrate
+from holonome.dynamics.kernels import dense_landing, kernels, over_points
+>>>>>>> coupling
 from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
 from holonome.errors import HolonomeError, ModelError, SingularSystem
@@ -113,24 +118,31 @@ class DrivenSubsystem:
 
     def accelerations(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Accelerations at given points under given forces, points × n."""
-        out = np.empty((t.size, self.n))
-        self._evaluate(evaluate_accelerations, t, np.hstack([q, v]), forces, out)
-        return out
+        return self._evaluate(t, np.hstack([q, v]), forces, with_jacobians=False)[0]
 
     def acceleration_jacobians(
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray
     ) -> np.ndarray:
         """Derivatives of the accelerations with respect to positions and velocities, points × n × 2n."""
-        out = np.empty((t.size, self.n, 2 * self.n))
-        self._evaluate(evaluate_acceleration_jacobians, t, np.hstack([q, v]), forces, out)
-        return out
+        return self._evaluate(t, np.hstack([q, v]), forces, with_jacobians=True)[1]
 
     def _evaluate(
-        self, function, t: np.ndarray, states: np.ndarray, forces: np.ndarray, out: np.ndarray
-    ) -> None:
-        forces = np.ascontiguousarray(forces)
-        status = function(self._addresses, t, states, forces, self._context, self._force_offset, out)
+        self, t: np.ndarray, states: np.ndarray, forces: np.ndarray, with_jacobians: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        accelerations = np.empty((t.size, self.n))
+        jacobians = np.empty((t.size if with_jacobians else 0, self.n, 2 * self.n))
+        status = evaluate(
+            self._addresses,
+            t,
+            states,
+            np.ascontiguousarray(forces),
+            self._context,
+            self._force_offset,
+            accelerations,
+            jacobians,
+        )
         self._check(status, t, states)
+        return accelerations, jacobians
 
     def _check(self, status: int, t: np.ndarray, states: np.ndarray) -> None:
         """Raise unless the status is OK."""

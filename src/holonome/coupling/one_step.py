@@ -111,23 +111,10 @@ def integrate(kind, addresses, t, forces, context, force_offset, states, acceler
 
 
 @njit(cache=True, nogil=True)
-def evaluate_accelerations(addresses, t, states, forces, context, force_offset, out):
-    """v′ at given points under given forces, into ``out`` (points × n).  Returns the status."""
-    size = states.shape[1]
-    n = size // 2
-    F = np.empty(size + 1)
-    for k in range(t.size):
-        context[force_offset : force_offset + n] = forces[k]
-        status = _evaluate(addresses, t[k], states[k], context, F)
-        if status != OK:
-            return status
-        out[k] = F[n:size]
-    return OK
-
-
-@njit(cache=True, nogil=True)
-def evaluate_acceleration_jacobians(addresses, t, states, forces, context, force_offset, out):
-    """∂v′/∂(q, v) at given points under given forces, into ``out`` (points × n × 2n).  Returns the status."""
+def evaluate(addresses, t, states, forces, context, force_offset, accelerations, jacobians):
+    """v′ at given points under given forces, into ``accelerations`` (points × n), and ∂v′/∂(q, v), into
+    ``jacobians`` (points × n × 2n) unless that is empty.  Returns the status.
+    """
     size = states.shape[1]
     n = size // 2
     F = np.empty(size + 1)
@@ -135,9 +122,10 @@ def evaluate_acceleration_jacobians(addresses, t, states, forces, context, force
     for k in range(t.size):
         context[force_offset : force_offset + n] = forces[k]
         status = _evaluate(addresses, t[k], states[k], context, F)
-        if status == OK:
+        if status == OK and jacobians.size > 0:
             status = state_jacobian(addresses, t[k], states[k], F, context, jacobian)
+            jacobians[k] = jacobian[n:]
         if status != OK:
             return status
-        out[k] = jacobian[n:]
+        accelerations[k] = F[n:size]
     return OK

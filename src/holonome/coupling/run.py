@@ -117,7 +117,7 @@ class Run:
                 self._dynamics.measure_black_boxes(t, self._q, self._v, end - t)
             try:
                 window = self._iterate(self._mesh.times(t, end))
-                q, v = self._project_end(window)
+                projected = self._project_end(window)
             except (WindowFailed, ModelError, np.linalg.LinAlgError) as failure:
                 self._history.rejected.append((t, abs(end - t), str(failure)))
                 length = abs(end - t) / 2
@@ -133,8 +133,7 @@ class Run:
             if iterations <= self._method.max_iterations / 2:
                 length = min(self._method.window, 2 * length)
             t = end
-            self._q = q
-            self._v = v
+            self._q, self._v = projected
             self._a = window.motion.a[-1]
             self._lam = window.lam[-1]
             points += self._points_to_keep(window, t_eval)
@@ -207,7 +206,8 @@ class Run:
             if i > 0 or self._update.corrects_initial_guess:
                 new_lam, B = self._update(Iterate(t, motion, lam, forces, coupling))
             else:
-                new_lam, B = lam, coupling.B
+                new_lam = lam
+                B = coupling.B
             forces = -product(B, new_lam)
             new_motion = self._advance_all(t, forces)
             changes.append(self._changes(new_motion.q - motion.q, new_lam - lam))  # (6), (7), (9)

@@ -542,7 +542,7 @@ class System:
                 full = dict(self._further, **point, p=self.parameters.namespace(self.parameters.flat))
                 try:
                     expected = difference(
-                        lambda x, point=point: self.functions[role].evaluate({**point, variable: x}),  # noqa: B023
+                        lambda x, point=point: self.functions[role].evaluate({**point, variable: x}),
                         point[variable],
                     )
                     found = np.asarray(
