@@ -8,18 +8,8 @@ import casadi as ca
 import numpy as np
 
 from holonome.coupling.jacobians import addresses_of, row_major
-<<<<<<< HEAD
-from holonome.coupling.one_step import (
-    NO_CONVERGENCE,
-    evaluate_acceleration_jacobians,
-    evaluate_accelerations,
-    integrate,
-)
-from holonome.dynamics.kernels import dense_projection, kernels, over_points
-=======
 from holonome.coupling.one_step import NO_CONVERGENCE, evaluate, integrate
-from holonome.dynamics.kernels import dense_landing, kernels, over_points
->>>>>>> coupling
+from holonome.dynamics.kernels import dense_projection, kernels, over_points
 from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
 from holonome.errors import HolonomeError, ModelError, SingularSystem
