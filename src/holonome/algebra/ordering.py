@@ -5,17 +5,10 @@ code that is emitted, of up to 60 unknowns.  `minimum_degree` bounds the degrees
 filling it in: for any size.
 
 One of them alone would cost something.  On pendulum, slider-crank, four-bar, Andrews' mechanism and a chain
-<<<<<<< HEAD
-of five links, in all formulations, both leave the same number of entries; but with `minimum_degree` the emitted
-factorization has up to 2 % more instructions (index 1) or 1 % fewer (GGL), and other last digits.  On chains
-`markowitz` saves 4 % of the entries and 8 % of the multiplications, but 1000 unknowns take it 80 ms instead
-of 10, and more with their square.
-=======
 of five links, in all formulations, both leave the same number of entries; but with `minimum_degree` the
 emitted factorization has up to 2 % more instructions (index 1) or 1 % fewer (GGL), and other last digits.  On
 chains `markowitz` saves 4 % of the entries and 8 % of the multiplications, but 1000 unknowns take it 80 ms
 instead of 10, and more with their square.
->>>>>>> algebra
 """
 
 from __future__ import annotations
