@@ -63,7 +63,8 @@ class Run:
         self.state = RunState.vector(self.memory, "y")[: self.stepper.columns]
         self.state[: task.y0.size] = task.y0
         self._prepare_events()
-        self.calls_python = any(foreign.path == "python" for foreign in self.foreign)
+        called = any(foreign.path == "python" for foreign in self.foreign)
+        self.calls_python = called or self.stepper.calls_python
         self.points_kept: list[np.ndarray] = []
         self.steps_kept: list[np.ndarray] = []
         self.rejections_kept: list[np.ndarray] = []
