@@ -60,7 +60,8 @@ class Run:
         self.trusted = False
         self.memory = self._new_memory()
         self.whole = self.memory.view(np.int64)
-        self.state = RunState.vector(self.memory, "y")[: self.stepper.columns]
+        begin = int(self.whole[_AT.y])
+        self.state = self.memory[begin : begin + self.stepper.columns]
         self.state[: task.y0.size] = task.y0
         self._prepare_events()
         called = any(foreign.path == "python" for foreign in self.foreign)
