@@ -812,7 +812,10 @@ def test_keyboard_interrupt_in_a_progress_callback():
     assert 100 <= sol.t[-1] < 10_000
 
 
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread only")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(),
+    reason="signals reach only the main thread: run this test without -n",
+)
 @pytest.mark.parametrize("kind", ["native", "python"])
 def test_ctrl_c_returns_what_there_is(kind):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have begun with the signal ignored
