@@ -13,9 +13,11 @@ rod of his steam engine. Gravity moves it::
 uniform bars whose ends are the coordinates need no angles. Symbols: q = (x_B, y_B, x_C, y_C); arms of length
 a = 1, coupler of length b = 0.5, mass ϱ per unit of length, A = (0, 0), D = (2, −0.5); gravity γ = 9.81.
 
-Printed: what the solver did, how far P leaves the vertical line at first, and what the methods cost on this
-linkage.
+Printed: what the solver did, how far P leaves the vertical line at first, where the page lies that shows the
+linkage in motion, and what the methods cost on this linkage.
 """
+
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -70,7 +72,11 @@ x, y = (sol.q[:2] + sol.q[2:]) / 2
 first = np.argmax(np.abs(y - y[0]) > 0.3)
 print(f"P leaves the line by {np.max(np.abs(x[:first] - 1)):.1e} on its first {abs(y[first - 1] - y[0]):.2f}")
 sol.plot()
-sol.animate("watt_linkage.html")
+
+out = Path("out")
+out.mkdir(exist_ok=True)
+page = sol.animate(out / "watt_linkage.html").file
+print(f"the linkage in motion: {page}")
 
 # %%
 # The same motion by other methods: explicit ones need the fewest evaluations, as nothing is stiff, and those

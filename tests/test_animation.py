@@ -547,7 +547,7 @@ def test_films(suffix, tmp_path, monkeypatch):
     from matplotlib.animation import writers
 
     if suffix == "mp4" and not writers.is_available("ffmpeg"):
-        pytest.skip("ffmpeg is not installed")
+        pytest.skip("needs ffmpeg on the PATH: apt, brew or winget install ffmpeg")
     monkeypatch.setattr(film, "_SECONDS", 0.2)
     file = hn.animate(
         [simulated("andrews"), simulated("wheelset", (0, 0.1))], tmp_path / f"film.{suffix}"

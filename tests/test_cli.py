@@ -149,7 +149,7 @@ def test_files_are_written_by_their_ending(tmp_path):
 
 
 def test_netcdf_is_written(tmp_path):
-    pytest.importorskip("xarray")
+    pytest.importorskip("xarray", reason="needs xarray: pip install -e '.[test]'")
     call("run", "pendulum", "--until", "1", "--out", tmp_path / "a.nc")
     assert (tmp_path / "a.nc").stat().st_size > 1000
 

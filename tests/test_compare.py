@@ -174,7 +174,8 @@ def test_rows_are_saved_and_become_a_frame(found, tmp_path):
     assert found.to_dict()["rows"][0]["method"] == "dopri5"
     with pytest.raises(ValueError, match=r"use \.csv"):
         found.save(tmp_path / "found.txt")
-    frame = pytest.importorskip("pandas") and found.to_pandas()
+    pytest.importorskip("pandas", reason="needs pandas: pip install -e '.[test]'")
+    frame = found.to_pandas()
     assert list(frame["evaluations"]) == [row.evaluations for row in found.rows]
 
 

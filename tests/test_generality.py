@@ -1015,7 +1015,8 @@ def test_keyboard_interrupt_in_a_progress_callback():
 
 
 @pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread only"
+    threading.current_thread() is not threading.main_thread(),
+    reason="signals reach only the main thread: run this test without -n",
 )
 @pytest.mark.parametrize("kind", ["native", "python"])
 def test_ctrl_c_returns_what_there_is(kind):

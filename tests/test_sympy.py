@@ -16,8 +16,8 @@ import pytest
 from holonome.errors import ModelError
 from holonome.problem.from_sympy import from_sympy
 
-sp = pytest.importorskip("sympy")
-me = pytest.importorskip("sympy.physics.mechanics")
+sp = pytest.importorskip("sympy", reason="needs SymPy: pip install -e '.[test]'")
+me = pytest.importorskip("sympy.physics.mechanics", reason="needs SymPy: pip install -e '.[test]'")
 
 dynamicsymbols = me.dynamicsymbols
 t = dynamicsymbols._t
