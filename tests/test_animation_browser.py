@@ -17,8 +17,19 @@ CHROMIUM = next(
 DRIVER = shutil.which("chromedriver")
 MISSING = "needs Chromium and chromedriver on the PATH; on Debian: apt install chromium chromium-driver"
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=MISSING)
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1200,1000")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--window-size=1200,1000",
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,15 @@ import typer
 from holonome.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_generated", "gallery"} & set(page.parts))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if not {"_build", "_generated", "gallery"} & set(page.parts)
+    ),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 RECIPE = re.compile(r"examples/(\w+\.py)\)[^`]*```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
