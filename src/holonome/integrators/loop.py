@@ -373,11 +373,15 @@ def propose_explicit(run):
     return run.direction * (0.5 * left if h > 0.5 * left else h)
 
 
-def parts(memory):
-    """A family brings this function and those below (`advance_with`)."""
-
-
-begin = propose = attempt = reject = accept = watch = settle = resume = parts
+parts: Any  # a family brings these functions (`advance_with`)
+begin: Any
+propose: Any
+attempt: Any
+reject: Any
+accept: Any
+watch: Any
+settle: Any
+resume: Any
 
 
 def _advance(memory_array, context_array, points, steps, rejections, found, t_eval):

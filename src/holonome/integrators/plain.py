@@ -273,7 +273,7 @@ class PlainStepper(Stepper):
         self.integrator = integrator
         self.form = integrator.form(self.formulation)
         self.implicit = self.form == "residual"
-        self.compiled = self.formulation.kernels(self.system) if self.implicit else None
+        self.compiled: Any = self.formulation.kernels(self.system) if self.implicit else None
         self.rate = 0 if self.implicit else self.formulation.rate(self.system)
         self.size = self.compiled.size if self.compiled else self.system.state_size
         self.columns = self.system.state_size + (self.system.m if self.implicit else 0)

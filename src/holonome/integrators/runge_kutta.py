@@ -173,7 +173,7 @@ class RungeKuttaStepper(Stepper):
         return OK
 
     def met_stiffness(self, memory: np.ndarray) -> bool:
-        return memory.view(np.int64)[_STIFF] < 0
+        return bool(memory.view(np.int64)[_STIFF] < 0)
 
     def watch_stiffness(self, memory: np.ndarray, wanted: bool = True) -> None:
         memory.view(np.int64)[_STIFF] = wanted

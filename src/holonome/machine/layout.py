@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from llvmlite import ir
 from numba import config, types
-from numba.core.datamodel import PrimitiveModel
+from numba.core.datamodel.models import PrimitiveModel
 from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, register_model

@@ -64,14 +64,14 @@ def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:
 
 def positive(argument: str, value: Any) -> float:
     """A positive number, perhaps infinite."""
-    if (type(value) is not float and not isinstance(value, Real)) or not value > 0:
+    if (type(value) is not float and not isinstance(value, Real)) or not float(value) > 0:
         raise ValueError(f"{argument}: {value!r}; give a positive number")
     return float(value)
 
 
 def step_limit(max_steps: Any) -> int:
     """The largest number of steps."""
-    if (type(max_steps) is not int and not isinstance(max_steps, Integral)) or not 0 < max_steps < 2**62:
+    if (type(max_steps) is not int and not isinstance(max_steps, Integral)) or not 0 < int(max_steps) < 2**62:
         raise ValueError(f"max_steps: {max_steps!r}; give a positive whole number")
     return int(max_steps)
 
@@ -81,14 +81,14 @@ def constant_step(step: Any, chosen: float | None) -> float:
     constant = chosen if step is None else step
     if constant is None:
         return 0.0
-    if not (isinstance(constant, Real) and 0 < constant < math.inf):
+    if not (isinstance(constant, Real) and 0 < float(constant) < math.inf):
         raise ValueError(f"step: {constant!r}; a constant step size is a positive number")
     return float(constant)
 
 
 def relative_tolerance(rtol: Any) -> float:
     """The relative tolerance, not below what doubles allow."""
-    if (type(rtol) is not float and not isinstance(rtol, Real)) or not 0 <= rtol < 1:
+    if (type(rtol) is not float and not isinstance(rtol, Real)) or not 0 <= float(rtol) < 1:
         raise ValueError(f"rtol: {rtol!r}; give a number between 0 and 1")
     return max(float(rtol), _SMALLEST_RTOL)
 
