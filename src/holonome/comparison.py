@@ -18,8 +18,9 @@ from holonome.errors import HolonomeError
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.system import System
 from holonome.results.solution import Solution, optional
-from holonome.solving.methods import SMOOTH, Method, label, resolve
-from holonome.solving.solve import solve, time_span
+from holonome.solving.arguments import time_span
+from holonome.solving.methods import SMOOTH, Method, resolve
+from holonome.solving.solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -284,7 +285,7 @@ def _labelled(methods: Any) -> dict[str, Any]:
             resolve(method)
     if isinstance(methods, Mapping):
         return dict(methods)
-    labels = [method if isinstance(method, str) else label(method) for method in methods]
+    labels = [method if isinstance(method, str) else method.label for method in methods]
     if len(set(labels)) < len(labels):
         raise ValueError(
             f"methods: {max(labels, key=labels.count)!r} appears more than once; give a dict of labels and "

@@ -109,7 +109,7 @@ def run(
 def _equally_spaced(mechanism: Mechanism, points: int) -> Any:
     import numpy as np
 
-    from holonome.solving.solve import time_span
+    from holonome.solving.arguments import time_span
 
     return np.linspace(*time_span(mechanism.t_span), points)
 

@@ -20,7 +20,7 @@ from numba import njit
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.equations.model import Model
 from holonome.machine.calls import call, pointer
-from holonome.machine.context import COORDINATES, OK, ROWS, SINGULAR
+from holonome.machine.context import OK, SINGULAR, named_context
 from holonome.problem.system import System
 
 DERIVATIVE = 0
@@ -132,8 +132,8 @@ def state_jacobian(addresses, t, y, F, context, jacobian):
         return jacobian_by_differences(
             addresses[DERIVATIVE], addresses[DENSE_DERIVATIVE], t, y, y, context, jacobian
         )
-    n = np.int64(context[COORDINATES])
-    m = np.int64(context[ROWS])
+    c = named_context(pointer(context))
+    n, m = c.coordinates, c.rows
     z = np.empty(n + m + 1)
     z[:n] = F[n:size]
     full_rank = addresses[MULTIPLIERS] != addresses[DENSE_MULTIPLIERS]

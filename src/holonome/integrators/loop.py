@@ -457,5 +457,5 @@ def advance_with(module: str, **family: Any) -> Any:
     """The loop, compiled with the functions of a family, which are named above."""
     loop = FunctionType(_advance.__code__, {**globals(), **family}, "advance")
     loop.__module__ = module
-    loop.__qualname__ = f"advance_with_{module.rpartition('.')[2]}"  # Numba's cache goes by this name
+    loop.__qualname__ = f"advance_with_{module.replace('.', '_')}"  # Numba's cache goes by this name
     return njit(cache=True, nogil=True, error_model="numpy")(loop)

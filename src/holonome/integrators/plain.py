@@ -325,7 +325,7 @@ class PlainStepper(Stepper):
         """One step, called by the loop."""
         if Interruption.requested:
             return INTERRUPTED
-        size = self.size
+        size, self.error = self.size, None
         try:
             start, out = _numbers(now, 2 * size), _numbers(new, 3 * size)
             y, dy = start[:size].copy(), start[size:].copy()

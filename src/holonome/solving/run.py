@@ -15,7 +15,7 @@ from holonome.integrators.contract import Beginning, Record, Stepper
 from holonome.integrators.loop import RunState
 from holonome.machine.context import OK
 from holonome.machine.interruption import Interruption
-from holonome.machine.layout import CHECKED, appended, require_intact
+from holonome.machine.layout import CHECKED, appended
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event, compiled_events
 
@@ -172,7 +172,7 @@ class Run:
             self.memory, self.context, self.points, self.steps, self.rejections, self.found, t_eval
         )
         if CHECKED:
-            require_intact(self.memory, 0, RunState)
+            self.stepper.require_intact(self.memory)
         return loop.STOPPED if code == loop.USER_FUNCTION_FAILED and Interruption.requested else code
 
     @property

@@ -224,7 +224,7 @@ def _known_points(task: Task, times: np.ndarray) -> Solution:
     """The first points of a run at constant order, to rounding."""
     system, y0 = task.system, task.y0
     n, end = system.n, float(times[-1]) if times.size > 1 else task.t1
-    start = (
+    start: dict[str, Any] = (
         {"q0": y0[:n], "v0": y0[n : 2 * n], "s0": y0[2 * n :] if system.states else None} if n else {"q0": y0}
     )
     return solve(system, (task.t0, end), **start, method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
