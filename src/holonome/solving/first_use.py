@@ -66,7 +66,9 @@ def is_compiled() -> bool:
         return True
     with contextlib.suppress(OSError):
         return bool(advance.stats.cache_path) and any(
-            Path(advance.stats.cache_path).glob("loop.advance_with_holonome_integrators_runge_kutta_steps-*.nbi")
+            Path(advance.stats.cache_path).glob(
+                "loop.advance_with_holonome_integrators_runge_kutta_steps-*.nbi"
+            )
         )
     return False
 
