@@ -167,10 +167,10 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
         chosen,
         (float(t_span[0]), float(t_span[1])),
         start["q0"],
-        start.get("v0"),
+        start.get("v0"),  # type: ignore[arg-type]
         source=str(path),
         drawing=drawing,
-    )  # type: ignore[arg-type]
+    )
     return Subject(mechanism, {key: start[key] for key in ("s0", "w0") if start.get(key) is not None})
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from holonome.errors import ModelError
+from holonome.equations.program import Program
 from holonome.problem.system import System
 from holonome.problem.user_function import Expression
 
@@ -46,9 +47,9 @@ def join(coupling: System, subsystems: Mapping[str, System], parts: Mapping[str,
         joined["potential"] = ca.sum1(ca.vertcat(*[x.V for x in of_subsystems]))
     multipliers = joined["constraint"].numel() + velocity_constraint.numel()
     sizes = {"p": 0, "s": 0, "w": 0, "lam": multipliers}
-    inputs = [t, q, v, *(ca.SX.sym(symbol, size) for symbol, size in sizes.items())]
+    inputs = {"t": t, "q": q, "v": v} | {symbol: ca.SX.sym(symbol, size) for symbol, size in sizes.items()}
     functions: dict[str, Any] = {
-        role: Expression(role, ca.Function(role, inputs, [ca.densify(value)]).serialize(), n)
+        role: Expression(role, Program.of_expressions(inputs, [ca.densify(value)]), n)
         for role, value in joined.items()
     }
     return System(

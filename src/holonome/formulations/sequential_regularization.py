@@ -529,7 +529,7 @@ class Regularized:
                     "method: SRM needs a regular mass matrix, and a coordinate of this system has no mass; "
                     "use 'dop853'"
                 )
-            equations = mechanical(model, self._trace)
+            equations = mechanical(model, self._trace)  # type: ignore[arg-type]
         else:
             equations = system.equations
         if (

@@ -36,7 +36,7 @@ from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, RAISED, SINGULAR, Context
-from holonome.machine.layout import lay_out, padded
+from holonome.machine.layout import lay_out, padded, require_intact
 
 CONSISTENT = 1e-13
 """Corrections of the initial values, relative to the largest, that count as rounding."""
@@ -188,6 +188,17 @@ class Stepper(ABC):
 
     def finish_layout(self, memory: np.ndarray) -> None:  # noqa: B027
         """Change what `lay_out` made, before it is kept."""
+
+    def require_intact(self, memory: np.ndarray) -> None:
+        """In a checked build: raise if something wrote behind one of the vectors of a memory that `lay_out` made."""
+        at = 0
+        for layout in (RunState, *(layout for layout, _ in self._own()), RankWatch):
+            require_intact(memory, at, layout)
+            at += layout.words
+
+    def _own(self) -> list:
+        """The family's layouts, with what they are made with."""
+        raise NotImplementedError
 
     def lay_out(
         self, key: tuple, events: int, interpolant: int, own: Callable[[], list], watch: Any

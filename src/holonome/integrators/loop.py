@@ -373,15 +373,15 @@ def propose_explicit(run):
     return run.direction * (0.5 * left if h > 0.5 * left else h)
 
 
-parts: Any  # a family brings these functions (`advance_with`)
-begin: Any
-propose: Any
-attempt: Any
-reject: Any
-accept: Any
-watch: Any
-settle: Any
-resume: Any
+parts: Any = None  # a family brings these functions (`advance_with`)
+begin: Any = None
+propose: Any = None
+attempt: Any = None
+reject: Any = None
+accept: Any = None
+watch: Any = None
+settle: Any = None
+resume: Any = None
 
 
 def _advance(memory_array, context_array, points, steps, rejections, found, t_eval):
