@@ -161,14 +161,19 @@ begin = time.perf_counter()
 import holonome as hn
 imported = time.perf_counter()
 import numpy as np
-system = hn.System(np.diag([1.0, 1.0, 0.3]), lambda q, p: np.array([0.0, -p.g, 0.0]), lambda q: np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])]), parameters={"g": 9.81})
+system = hn.System(
+    np.diag([1.0, 1.0, 0.3]),
+    lambda q, p: np.array([0.0, -p.g, 0.0]),
+    lambda q: np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])]),
+    parameters={"g": 9.81},
+)
 hn.solve(system, (0, 1), [1.0, 0.0, 0.0])
 print(imported - begin, time.perf_counter() - imported)
 """
 
 
 def start_up(rows: list[dict]) -> None:
-    """Seconds to import, and to the first result of a new and of a known model; each in a process of its own."""
+    """Seconds to import, and to the first result of a new and of a known model, each in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = dict(
             os.environ,

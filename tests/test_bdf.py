@@ -436,7 +436,7 @@ def test_wanted_times_before_a_terminal_event_in_the_same_step(method):
 
 @pytest.mark.parametrize("method", ["bdf", "ggl", "cm", "index1", "dopri5", "dop853", "auto"])
 def test_rows_that_are_redundant_on_the_manifold_only(method):
-    """The second row is the first times a function; off the manifold they are nearly, not exactly, dependent."""
+    """The second row is the first times a function; off the manifold they are only nearly dependent."""
     system = hn.System(
         np.eye(2),
         [0.0, -9.81],

@@ -1,4 +1,4 @@
-"""Bushings: action and reaction, rigid motions, power, small displacements, and the plane as a case of space."""
+"""Bushings: action and reaction, rigid motions, power, small displacements, the plane as a case of space."""
 
 import numpy as np
 import pytest

@@ -58,7 +58,7 @@ def shaken_rod(**more):
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "bdf", "ggl", "index1", "index3"])
 def test_elements_are_the_force_written_by_hand(method):
-    """Accelerations at random points to rounding; runs at a constant step, where no controller amplifies it."""
+    """Accelerations at random points to rounding; runs at a constant step, so nothing amplifies it."""
     systems, random = (shaken_rod(), hn.System(**ROD | {"force": by_hand})), np.random.default_rng(0)
     for t, q, v in zip(random.random(5), random.normal(size=(5, 3)), random.normal(size=(5, 3)), strict=True):
         found, expected = (hn.consistent(system, q, v, t).a for system in systems)

@@ -258,7 +258,10 @@ def parameters(mechanism) -> SimpleNamespace:
 
 
 def test_registry_knows_every_mechanism():
-    written = "andrews chain double_pendulum driven_circle four_bar kepler oscillator_on_circle pendulum slider_crank slider_crank_unequal stiff_spring"
+    written = (
+        "andrews chain double_pendulum driven_circle four_bar kepler oscillator_on_circle pendulum "
+        "slider_crank slider_crank_unequal stiff_spring"
+    )
     written += " two_body_bushing two_link_arm wheelset"
     assert set(written.split()) <= set(NAMES)
     assert mechanisms.pendulum is mechanisms.available()["pendulum"]

@@ -99,7 +99,7 @@ def test_table_6_4(computed):
 
 
 def test_slider_crank_up_to_70(computed):
-    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by more than 100."""
+    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by over 100."""
     assert [claim.verdict for claim in computed["figure-6.1"].claims] == ["reproduced", "differs"]
     assert computed["table-6.5"].claims[0].verdict == "reproduced"
     first, second = computed["table-6.5"].rows
@@ -582,7 +582,7 @@ def passages(method, starts, seed):
 
 
 def test_a_thousand_passages():
-    """The energy relative to the kinetic one is that of a length of one and a weight of one; see `passages`."""
+    """The energy relative to the kinetic one is that of a length and a weight of one; see `passages`."""
     count, energy, branch, missed = passages("auto", 500, 1)
     assert count >= 1000
     assert energy < 1e-7

@@ -83,7 +83,7 @@ def test_published_solution(method):
 
 
 def test_digits_of_the_published_solution():
-    """An explicit and an implicit method agree to 8 digits, and to those that the reference claims with it."""
+    """An explicit and an implicit method agree to 8 digits, and with the reference to those it claims."""
     explicit, implicit = (
         at_end(run("dop853", 1e-13)),
         at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0])),

@@ -67,7 +67,10 @@ class Animation:
 
     def _repr_html_(self) -> str:
         height = 900 if any(scene.drawing is not None for scene in self.scenes) else 640
-        return f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" style="width: 100%; height: {height}px; border: 0" loading="lazy"></iframe>'
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
+            f'style="width: 100%; height: {height}px; border: 0" loading="lazy"></iframe>'
+        )
 
     def __repr__(self) -> str:
         return f"Animation({self.title!r}" + (f", file={str(self.file)!r})" if self.file else ")")

@@ -91,7 +91,10 @@ class Scene:
         )  # what is not tested has a huge one
         atol = _number(float(tolerances[0])) if tolerances.size == 1 else "by component"
         rejected = f", {solution.rejections} rejected" if solution.rejections else ""
-        return f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
+        return (
+            f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} "
+            f"steps{rejected} · {solution.t.size} points"
+        )
 
     def curves(self) -> list[dict[str, Any]]:
         """Panel, name, times and values of each curve; of long runs the points that stand out."""

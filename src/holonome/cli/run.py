@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from holonome.cli.simulation import Done
     from holonome.mechanisms.mechanism import Mechanism
 
-_OUT = "Write a picture (.png, .svg, .pdf), data (.csv, .npz, .nc) or an animation (.html, .gif, .mp4); a folder gets a picture and a table; may be repeated."
+_OUT = (
+    "Write a picture (.png, .svg, .pdf), data (.csv, .npz, .nc) or an animation (.html, .gif, .mp4); a "
+    "folder gets a picture and a table; may be repeated."
+)
 
 
 @app.command(cls=Command, epilog=options.MODEL)

@@ -49,7 +49,10 @@ SYMBOLS = {
     "drift": "largest |g|",
 }
 
-CRITERION = f"every value within {100 * CLOSE:.0f} % of the published one, in iteration 4 within {100 * CLOSE_FOURTH:.0f} %"
+CRITERION = (
+    f"every value within {100 * CLOSE:.0f} % of the published one, in iteration 4 within "
+    f"{100 * CLOSE_FOURTH:.0f} %"
+)
 
 Exact = Callable[[Any], np.ndarray]
 Problem = tuple[Any, Exact]
@@ -238,7 +241,10 @@ def table_6_2(progress: Progress) -> Table:
     singular point. Three methods: (3.2), which is made for it, with one to four iterations; α₁ = 1 with ε =
     1e-10; and Baumgarte's.
     """
-    why = "The drifts of this row are those of α₂ = 1/h, as for Baumgarte, not of α₂ = 1; its errors do not come out with either, nor with another E."
+    why = (
+        "The drifts of this row are those of α₂ = 1/h, as for Baumgarte, not of α₂ = 1; its errors do not "
+        "come out with either, nor with another E."
+    )
     rows = _index_2("table_6_2", _of_table_6_2, {}, why, progress)
     worst = {
         row.case["method"] + row.case["it."]: row.measured["ex"] for row in rows if row.case["t"] == ".7"
@@ -540,7 +546,10 @@ def _others(mechanism: Any) -> Claim:
             )
         wrong.append(not change < 0.1)
         told.append(f"{name} {'fails' if wrong[-1] else f'keeps the energy to {change:.0e}'}")
-    statement = "The formulations without regard to singularities, and the usual stabilizations, give wildly different results after several periods."
+    statement = (
+        "The formulations without regard to singularities, and the usual stabilizations, give wildly "
+        "different results after several periods."
+    )
     return Claim.of(statement, all(wrong), "; ".join(told) + ".")
 
 

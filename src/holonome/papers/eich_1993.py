@@ -200,7 +200,10 @@ def wheel_set(projection: str, tolerance: float, end: float, integrator: hn.BDF 
     )
 
 
-_TRACK = "The paper's track is circular and its data are not published; here the straight track of the IVP Test Set. The drift is much smaller than the paper's."
+_TRACK = (
+    "The paper's track is circular and its data are not published; here the straight track of the IVP Test "
+    "Set. The drift is much smaller than the paper's."
+)
 
 
 @PAPER.experiment(

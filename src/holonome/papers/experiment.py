@@ -304,9 +304,9 @@ class Experiment(ABC):
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(file=io.StringIO(), width=80, color_system=None, highlight=False)
-        console.print(self)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+        page = io.StringIO()
+        Console(file=page, width=80, color_system=None, highlight=False).print(self)
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{times} {verdict}" for verdict, times in self.verdicts.items())

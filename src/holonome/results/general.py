@@ -137,7 +137,10 @@ class HigherIndexSolution(Frozen):
         return float(np.max(np.abs(self.g), initial=0.0))
 
     def __repr__(self) -> str:
-        return f"HigherIndexSolution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, success={self.success})"
+        return (
+            f"HigherIndexSolution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, "
+            f"success={self.success})"
+        )
 
     def __str__(self) -> str:
         span = f"t = {self.t[0]:.6g} … {self.t[-1]:.6g}" if self.t.size else "no points"

@@ -272,7 +272,10 @@ class Solution(Frozen):
         return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
 
     def __repr__(self) -> str:
-        return f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, success={self.success})"
+        return (
+            f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, "
+            f"success={self.success})"
+        )
 
     def __str__(self) -> str:
         system = self.system
