@@ -19,7 +19,7 @@ on until it has risen as high on the left. Reference: the solution at t = 10 (`R
 import numpy as np
 
 from holonome.mechanisms.mechanism import Mechanism, Reference, with_reference
-from holonome.mechanisms.slider_crank import two_bars
+from holonome.mechanisms.slider_crank import force, mass, points, potential, two_bars  # noqa: F401
 
 
 def constraint(q, p):
