@@ -1,4 +1,4 @@
-"""``holonome new``: a first model to change."""
+"""``holonome new``: a first model to start from."""
 
 from __future__ import annotations
 

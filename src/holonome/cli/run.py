@@ -1,4 +1,4 @@
-"""``holonome run``: simulate a mechanism, a model of one's own, or look at a saved result."""
+"""``holonome run``: simulate a mechanism or your own model, or show a saved result."""
 
 from __future__ import annotations
 
