@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import casadi as ca
@@ -51,11 +52,9 @@ def _dependent_calls(address, y, context, out, count):
 def kernel_time(mechanism) -> float:
     """Seconds for the accelerations."""
     system, compiled = mechanism.system, kernels(mechanism.system)
-    y, context, out = (
-        np.concatenate([mechanism.q0, mechanism.v0]),
-        compiled.context(system),
-        np.empty(2 * system.n + 1),
-    )
+    y = np.concatenate([mechanism.q0, mechanism.v0])
+    context = compiled.context(system)
+    out = np.empty(2 * system.n + 1)
     _dependent_calls(compiled.derivative, y, context, out, 10)
     return (
         min(
@@ -70,6 +69,10 @@ def _seconds(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
+
+
+def _end_state(system, end, q0, v0, method: str, tolerance: float) -> np.ndarray:
+    return hn.solve(system, (0, end), q0, v0, method=method, rtol=tolerance, atol=tolerance).y[:, -1]
 
 
 def solves(rows: list[dict]) -> None:
@@ -96,24 +99,8 @@ def solves(rows: list[dict]) -> None:
         y0, bare = np.concatenate([q0, v0]), yardstick(system)
         codes = {
             "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],
-            "holonome dopri5": lambda tolerance: hn.solve(
-                system,
-                (0, end),
-                q0,
-                v0,
-                method="dopri5",
-                rtol=tolerance,
-                atol=tolerance,
-            ).y[:, -1],
-            "holonome dop853": lambda tolerance: hn.solve(
-                system,
-                (0, end),
-                q0,
-                v0,
-                method="dop853",
-                rtol=tolerance,
-                atol=tolerance,
-            ).y[:, -1],
+            "holonome dopri5": partial(_end_state, system, end, q0, v0, "dopri5"),
+            "holonome dop853": partial(_end_state, system, end, q0, v0, "dop853"),
         }
         curves = _work_precision(codes, reference)
         for error in (1e-4, 1e-6):
@@ -236,11 +223,9 @@ def large_systems(rows: list[dict]) -> None:
                 )
             )
             compiled = kernels(mechanism.system)
-            y, context, out = (
-                np.concatenate([mechanism.q0, mechanism.v0]),
-                compiled.context(mechanism.system),
-                np.empty(2 * mechanism.system.n + 1),
-            )
+            y = np.concatenate([mechanism.q0, mechanism.v0])
+            context = compiled.context(mechanism.system)
+            out = np.empty(2 * mechanism.system.n + 1)
             repeat = max(3, 20_000 // links)
             took = (
                 min(

@@ -9,7 +9,6 @@ out.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from datetime import date
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import holonome as hn
+from harness.tables import write_rows
 
 STEPS, REPEATS = 2000, 41
 FORMULATIONS = {
@@ -71,10 +71,7 @@ def main() -> None:
                 f"{name:22s} {label:22s} {rows[-1]['ns_per_step']:6d} ns a step, projection {share:6.1%} of "
                 "it"
             )
-    with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

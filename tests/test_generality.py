@@ -292,10 +292,8 @@ def test_equilibrium_at_the_origin_is_cheap(angle, stiffness):
     """Q = 0 and v = 0, apart from rounding, for ever: what is small then is told by the tolerance, not by q
     and v.
     """
-    along, normal = (
-        np.array([math.cos(angle), math.sin(angle)]),
-        np.array([-math.sin(angle), math.cos(angle)]),
-    )
+    along = np.array([math.cos(angle), math.sin(angle)])
+    normal = np.array([-math.sin(angle), math.cos(angle)])
     system = hn.System(
         np.eye(2),
         lambda q, v: 9.81 * along[1] * along - np.array([0.0, 9.81]) - stiffness * q - v,
@@ -388,10 +386,8 @@ def test_rigid_triangle_of_points():
 
 def test_dry_friction_on_an_inclined_plane():
     slope = 0.5
-    along, normal = (
-        np.array([math.cos(slope), -math.sin(slope)]),
-        np.array([math.sin(slope), math.cos(slope)]),
-    )
+    along = np.array([math.cos(slope), -math.sin(slope)])
+    normal = np.array([math.sin(slope), math.cos(slope)])
 
     def force(v):
         return (

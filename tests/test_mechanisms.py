@@ -606,10 +606,8 @@ def test_chain_of_one_bar_is_a_physical_pendulum():
 def test_long_chain_starts_in_order():
     """The plain functions of a thousand bars, without tracing."""
     module, links = importlib.import_module("holonome.mechanisms.chain"), 1000
-    p, q = (
-        SimpleNamespace(length=1.0, m=1.0, gravity=9.81),
-        module.assemble(np.full(links, 1 / links), np.zeros(links)),
-    )
+    p = SimpleNamespace(length=1.0, m=1.0, gravity=9.81)
+    q = module.assemble(np.full(links, 1 / links), np.zeros(links))
     assert module.constraint(q, p).shape == (2 * links,)
     assert np.max(np.abs(module.constraint(q, p))) < 4 * EPS
     assert np.isclose(module.force(q, p).sum(), -9.81)

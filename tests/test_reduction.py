@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.dynamics.kernels import instructions, kernels
+from holonome.dynamics.emitted import instructions
+from holonome.dynamics.kernels import kernels
 from holonome.dynamics.manifold import Saddle
 from holonome.dynamics.reduction import constant_block, reduced_accelerations
 from holonome.machine.calls import run_kernel

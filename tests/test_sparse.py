@@ -16,7 +16,7 @@ from holonome.dynamics.kernels import kernels
 from holonome.formulations import implicit
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.machine.calls import pointer, run_kernel
-from holonome.machine.context import LEFT_OUT, OK, SINGULAR
+from holonome.machine.context import OK, SINGULAR, Context
 
 
 @njit
@@ -211,16 +211,14 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
             if mechanism is None
             else (mechanism.system, mechanism.q0)
         )
-        compiled, random, n, m = kernels(system), np.random.default_rng(0), system.dim, system.m
+        compiled, random, n, m = kernels(system), np.random.default_rng(0), system.n, system.m
         assert compiled.sparse == (limit == 0)
         context = compiled.context(system)
-        y, z = (
-            np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)]),
-            random.normal(size=2 * n + 2),
-        )
+        y = np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)])
+        z = random.normal(size=2 * n + 2)
         addresses = compiled.derivative, compiled.projection, compiled.multipliers
         if left_out:
-            context[int(context[LEFT_OUT])] = 1.0
+            Context.vector(context, "left_out")[0] = 1.0
             if limit:
                 addresses = [
                     twin.address

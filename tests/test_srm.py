@@ -29,19 +29,17 @@ def rows(experiment, **case):
 
 
 def test_every_experiment_is_there_prints_and_saves(computed, tmp_path):
-    tables, figures = (
-        [f"table-6.{i}" for i in range(1, 6)],
-        [
-            "figure-5.1",
-            "figure-6.1",
-            "figure-6.2",
-            "example-3.1",
-            "theorem-2.1",
-            "theorem-2.2",
-            "theorem-4.1",
-            "remark-4.1",
-        ],
-    )
+    tables = [f"table-6.{i}" for i in range(1, 6)]
+    figures = [
+        "figure-5.1",
+        "figure-6.1",
+        "figure-6.2",
+        "example-3.1",
+        "theorem-2.1",
+        "theorem-2.2",
+        "theorem-4.1",
+        "remark-4.1",
+    ]
     assert set(computed) == {*tables, *figures}
     for name, result in computed.items():
         assert max(map(len, str(result).splitlines())) <= 80

@@ -125,11 +125,9 @@ def _evaluate(function: ca.Function, t, y):
     """The instructions of a CasADi function on JAX scalars."""
     work, out = {}, [[0.0] * function.numel_out(i) for i in range(function.n_out())]
     for k in range(function.n_instructions()):
-        name, to, of = (
-            _NAMES[function.instruction_id(k)],
-            function.instruction_output(k),
-            function.instruction_input(k),
-        )
+        name = _NAMES[function.instruction_id(k)]
+        to = function.instruction_output(k)
+        of = function.instruction_input(k)
         match name:
             case "OP_INPUT":
                 work[to[0]] = t if of[0] == 0 else y[of[1]]

@@ -217,10 +217,8 @@ def _ratio(
     goal: float = math.nan,
     ours: str = "auto",
 ) -> Verdict:
-    a, b = (
-        results.fastest(problem, lambda p, c: (p, c) == ("holonome", ours), error),
-        results.fastest(problem, theirs, error),
-    )
+    a = results.fastest(problem, lambda p, c: (p, c) == ("holonome", ours), error)
+    b = results.fastest(problem, theirs, error)
     label = f"{problem}: {what}, error {error:.0e}"
     if a is None or b is None:
         return Verdict.missing(label, goal, f"no time of {'ours' if a is None else 'the peer'} at this error")
@@ -236,13 +234,16 @@ def _ratio(
 
 
 def goals(results: Results) -> list[Verdict]:
-    """What was to be reached. Debian's SUNDIALS is the one that the goals speak of."""
-    adams, by_jax, straight = (
-        _of("sundials", "CVODE Adams"),
-        (lambda p, c: p == "diffrax" and "by JAX" in c),
-        (lambda p, c: p == "diffrax" and "by JAX" not in c),
-    )
+    """The goals, which refer to Debian's build of SUNDIALS, and whether they are met."""
+    adams = _of("sundials", "CVODE Adams")
     projected = _of("sundials", "CVODE BDF, projected")
+
+    def by_jax(peer: str, code: str) -> bool:
+        return peer == "diffrax" and "by JAX" in code
+
+    def straight(peer: str, code: str) -> bool:
+        return peer == "diffrax" and "by JAX" not in code
+
     named = [
         ("pendulum", "CVODE with projection", projected, 0.04),
         ("slider_crank", "CVODE with projection", projected, 0.03),
@@ -383,10 +384,8 @@ def problem_table(results: Results, problem: str) -> str:
     """
     lines, failed = [], []
     for peer, code in results.codes(problem):
-        runs, name = (
-            results.runs(problem, peer, code),
-            f"**{peer}: {code}**" if peer == "holonome" else f"{peer}: {code}",
-        )
+        runs = results.runs(problem, peer, code)
+        name = f"**{peer}: {code}**" if peer == "holonome" else f"{peer}: {code}"
         if not runs:
             message = results.of("run", problem=problem, peer=peer, code=code)[0]["message"]
             failed.append(f"{name}: {message.rstrip('.')}")

@@ -333,10 +333,8 @@ def table_6_4(progress: Progress) -> Table:
             }
         at = [0.1, 0.5, 1.0].index(t)
         for level, names in (("position", ("eq", "pdrift")), ("velocity", ("ev", "vdrift"))):
-            expected, found = (
-                {name: float(line[name]) for name in names},
-                {name: float(known[s][name][at]) for name in names},
-            )
+            expected = {name: float(line[name]) for name in names}
+            found = {name: float(known[s][name][at]) for name in names}
             shown = (
                 {"error": expected[names[0]], "drift": expected[names[1]]},
                 {"error": found[names[0]], "drift": found[names[1]]},

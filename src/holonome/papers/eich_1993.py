@@ -101,10 +101,8 @@ def table_3_1(progress: Progress) -> Table:
     known. Errors at one instant are a matter of chance: a change of TOL in the third digit changes them up to
     a hundredfold. Each is therefore computed with eight tolerances within 1 %, and medians are shown.
     """
-    lines, found = (
-        {(line["TOL"], line["projection"]): line for line in published("eich_1993", "table_3_1")},
-        {},
-    )
+    lines = {(line["TOL"], line["projection"]): line for line in published("eich_1993", "table_3_1")}
+    found = {}
     for tolerance, projection in lines:
         progress(0.08 * len(found), f"TOL {tolerance}, {_LABELS[projection]}")
         found[tolerance, projection] = scatter(projection, float(tolerance))

@@ -140,10 +140,8 @@ def table_1(progress: Progress) -> Table:
     for window in ("1.0", "0.5"):
         progress(0.0 if window == "1.0" else 0.5, f"Δt = {window}")
         changes = _window(simulate(float(window), 2.0), 2.0)[:, 0]
-        ratios, expected = (
-            changes[1:] / changes[:-1],
-            [float(line["ratio"]) for line in published(PAPER_DATA, "table_1") if line["dt"] == window],
-        )
+        ratios = changes[1:] / changes[:-1]
+        expected = [float(line["ratio"]) for line in published(PAPER_DATA, "table_1") if line["dt"] == window]
         sizes[window] = float(changes[0])
         published_ends.append(float(changes[0] * np.prod(expected)))
         for i, ratio in enumerate(ratios):

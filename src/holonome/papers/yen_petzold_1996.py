@@ -727,13 +727,11 @@ class Step:
         """Iterates of Algorithm 2.1, with the signs of (2.22): with the factor (I + QᵀQ)⁻¹ of (2.23), or
         without it as in (2.25).
         """
-        points, J1, x, y, q0 = (
-            [np.concatenate([self.q, self.v])],
-            self.J1(self.q, self.v, "CS"),
-            self.x,
-            self.y,
-            self.q,
-        )
+        points = [np.concatenate([self.q, self.v])]
+        J1 = self.J1(self.q, self.v, "CS")
+        x = self.x
+        y = self.y
+        q0 = self.q
         Q, size = q0[x] / q0[y], 1.0
         factor = 1 / (1 + Q**2) if weighted else 1.0
         while len(points) <= most and tolerance < size < 1e6:
