@@ -315,7 +315,7 @@ def main() -> None:
 
 
 def write(target: Path, rows: list[dict], here: dict) -> None:
-    """All that is measured up to now."""
+    """Write all results so far."""
     fields = list(dict.fromkeys(key for row in rows for key in row))
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*fields, *here])

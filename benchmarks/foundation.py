@@ -40,7 +40,7 @@ LIMITS = {"pendulum": 4.0, "slider_crank_unequal": 2.5, "andrews": 2.5}
 
 @njit
 def _dependent_calls(address, y, context, out, count):
-    """Call a kernel again and again, each time with a state that depends on the last result, as an integrator
+    """Call a kernel repeatedly, each time with a state that depends on the last result, as an integrator
     does.
     """
     for _ in range(count):
@@ -50,7 +50,7 @@ def _dependent_calls(address, y, context, out, count):
 
 
 def kernel_time(mechanism) -> float:
-    """Seconds for the accelerations."""
+    """Seconds for one evaluation of the accelerations."""
     system, compiled = mechanism.system, kernels(mechanism.system)
     y = np.concatenate([mechanism.q0, mechanism.v0])
     context = compiled.context(system)

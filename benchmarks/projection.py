@@ -2,8 +2,7 @@
 
     python benchmarks/projection.py [--out benchmarks/results/projection.csv]
 
-Medians of runs that take turns; the ratio of each run pair is taken, so that the load of the machine falls
-out.
+Medians of alternating runs; the ratio of each pair of runs is taken, so that the load of the machine cancels.
 """
 
 from __future__ import annotations

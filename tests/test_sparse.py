@@ -40,7 +40,7 @@ class LU:
         self.memory = self.plan.memory()
 
     def factor(self, A):
-        self.memory[-self.rows.size :] = A[self.rows, self.columns]
+        sparse.SparseFactors.vector(self.memory, "values")[:] = A[self.rows, self.columns]
         return factor(self.memory)
 
     def solve(self, right):
@@ -65,7 +65,7 @@ def test_solutions_are_those_of_numpy(size):
         x = lu.solve(right)
         assert np.max(np.abs(K @ x - right)) < 1e-10 * np.max(np.abs(K) @ np.abs(x))
         K = K * (1 + 0.1 * random.normal(size=K.shape))
-    assert lu.memory[sparse.CHOICES] == 1
+    assert sparse.SparseFactors.of(lu.memory)["choices"] == 1
 
 
 def test_pivots_are_chosen_anew_where_they_fail():
@@ -82,8 +82,8 @@ def test_pivots_are_chosen_anew_where_they_fail():
     ):
         assert lu.factor(matrix) == OK
         np.testing.assert_allclose(lu.solve(right), np.linalg.solve(matrix, right), rtol=1e-8, atol=1e-8)
-        assert lu.memory[sparse.CHOICES] <= count
-    assert lu.memory[sparse.CHOICES] >= 2
+        assert sparse.SparseFactors.of(lu.memory)["choices"] <= count
+    assert sparse.SparseFactors.of(lu.memory)["choices"] >= 2
 
 
 def test_unstable_pivots_are_not_taken():

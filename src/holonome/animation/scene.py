@@ -143,10 +143,11 @@ class Scene:
                 for curve in self.curves()
             ],
         }
-        if self.drawing is None:
-            return known
-        drawing = self.drawing
-        start = self.points(solution.t[:1])
+        return known if self.drawing is None else known | self._moving_points(self.drawing, span, room)
+
+    def _moving_points(self, drawing: Drawing, span: list[float], room: float) -> dict[str, Any]:
+        """The drawing, and its points in each frame."""
+        start = self.points(self.solution.t[:1])
         values = sum(xyz.size for name, xyz in start.items() if name not in drawing.ground)
         count = max(2, min(MOST_FRAMES, int(room / (16 / 3) / max(values, 1)))) if span[1] != span[0] else 1
         points = self.points(np.linspace(span[0], span[1], count))
@@ -162,7 +163,7 @@ class Scene:
             if moving
             else np.zeros((count, 0, dimension))
         )
-        return known | {
+        return {
             "frames": count,
             "dimension": dimension,
             "origin": origin.tolist(),

@@ -1,4 +1,4 @@
-"""Running what the command line names, and telling what happened."""
+"""Run the subject of a command, and summarize the result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Done:
 
 
 def simulate(subject: Subject, **options: Any) -> Done:
-    """Run it, a short run twice, so that the time is that without loading."""
+    """Run it; short runs are repeated, so that the time does not include loading."""
     mechanism = subject.mechanism
 
     def once() -> tuple[float, Solution]:
@@ -61,7 +61,7 @@ def simulate(subject: Subject, **options: Any) -> Done:
 
 
 def with_order(method: str, max_order: int | None) -> str | Method:
-    """A method whose order is limited; only those with BDF can be."""
+    """A method with limited order; only methods with BDF have this option."""
     if max_order is None:
         return method
     chosen = resolve(method)[1]
@@ -73,7 +73,7 @@ def with_order(method: str, max_order: int | None) -> str | Method:
 
 
 def stop_if_failed(solution: Solution) -> None:
-    """End the command with the code that says what happened."""
+    """Exit with an error code if the run failed."""
     if not solution.success:
         fail(solution.message, INTERRUPTED if solution.message.startswith("interrupted") else FAILED)
 

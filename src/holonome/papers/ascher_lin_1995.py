@@ -36,8 +36,8 @@ from holonome.plot import COLOURS
 PAPER = load("ascher_lin_1995")
 
 CLOSE, CLOSE_FOURTH = 0.05, 0.15
-"""How far an error may be off, in iterations 1 to 3, and in iteration 4, where only the error of Heun's
-method is left.
+"""Allowed relative deviations of an error, in iterations 1 to 3, and in iteration 4, where only the error of
+Heun's method is left.
 """
 
 SYMBOLS = {
@@ -514,7 +514,7 @@ def figure_6_1(progress: Progress) -> Figure:
 
 
 def _others(mechanism: Any) -> Claim:
-    """What becomes of the methods for regular problems."""
+    """How the methods for regular problems fare."""
     tried = {
         "E = I": hn.Method(hn.SRM(eps=1e-3, iterations=3, y0=0.0), hn.RungeKutta("heun", step=1e-4)),
         "the unstabilised ODE": hn.Method(

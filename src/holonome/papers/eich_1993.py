@@ -1,4 +1,4 @@
-"""Eich 1993: coordinate projection. Convergence, and what becomes of errors; the flying wheel set.
+"""Eich 1993: coordinate projection. Convergence, and propagation of errors; the flying wheel set.
 
 The method: BDF on the equations of index 1, (1.5), with and without the projection (2.5) of every step onto g
 = 0 and G v = 0, in the Euclidean metric as in the paper.
@@ -46,8 +46,8 @@ _SIDES = {"no": "without", "yes": "with"}
 ERRORS = {"Δx": "dx", "Δy": "dy", "Δẋ": "dvx", "Δẏ": "dvy", "Δλ": "dlambda"}
 """Columns of Table 3.1, and their names in the data file."""
 RUNS = 8
-"""Tolerances within 1 % with which each row is computed: rounding decides about single errors, which scatter
-over two powers of ten.
+"""Tolerances within 1 % with which each row is computed: single errors depend on rounding and scatter over
+two powers of ten.
 """
 MARGIN = 3.0
 

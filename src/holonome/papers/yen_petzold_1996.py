@@ -60,10 +60,10 @@ SYMBOLS = {
 }
 
 FIRST_STEP = 1e-6
-"""The paper does not tell the first step; with this one Table 5.2 comes out to the step."""
+"""The paper does not give the first step; with this one the counts of Table 5.2 are reproduced exactly."""
 
 CLOSE = 0.2
-"""How far a count may be off; details such as the first step change it by 10 to 20 %."""
+"""Allowed relative deviation of a count; details such as the first step change it by 10 to 20 %."""
 
 MOST_STEPS = 30_000
 
