@@ -104,10 +104,8 @@ class Peer:
         away = self.rows - np.repeat(np.arange(self.size), np.diff(self.begins))
         self.lower, self.upper = int(away.max()), int(-away.min())
         self.context = kernels(system).context(system)
-        Y, dY = (
-            np.concatenate([start.q, start.v, start.lam, np.zeros(m)]),
-            np.concatenate([start.v, start.a, np.zeros(2 * m)]),
-        )
+        Y = np.concatenate([start.q, start.v, start.lam, np.zeros(m)])
+        dY = np.concatenate([start.v, start.a, np.zeros(2 * m)])
         self.y0, self.yp0, self.id = Y[order], dY[order], (order < 2 * n).astype(float)
 
     def run(
@@ -115,12 +113,10 @@ class Peer:
     ) -> tuple[np.ndarray | None, float, dict[str, int], str]:
         """State at the end, seconds, counts, message."""
         vector = [np.ctypeslib.ndpointer(kind, flags="C_CONTIGUOUS") for kind in (float, np.int32)]
-        out, seconds, counts, message = (
-            np.empty(self.size),
-            ct.c_double(),
-            (ct.c_long * len(_COUNTS))(),
-            ct.create_string_buffer(400),
-        )
+        out = np.empty(self.size)
+        seconds = ct.c_double()
+        counts = (ct.c_long * len(_COUNTS))()
+        message = ct.create_string_buffer(400)
         function = self.library.run_ida_large
         function.argtypes = [
             ct.c_void_p,
@@ -319,7 +315,7 @@ def main() -> None:
 
 
 def write(target: Path, rows: list[dict], here: dict) -> None:
-    """All that is measured up to now."""
+    """Write all results so far."""
     fields = list(dict.fromkeys(key for row in rows for key in row))
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*fields, *here])

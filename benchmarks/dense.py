@@ -1,4 +1,4 @@
-"""The loops of the dense eliminations beside LAPACK, as SciPy carries it.
+"""The compiled loops of the dense eliminations compared with LAPACK as shipped with SciPy.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/dense.py
 
@@ -29,10 +29,9 @@ def _lu(A, x, pivots, scale):
 
 
 @njit
-def _saddle_point(M, C, A, tau, scale, order, B, pivots):
-    m, n = C.shape
-    rank = sp.factor_rows(C, A, tau, scale, order, np.zeros(m), n, m)
-    return sp.factor_mass(M, A, tau, rank, B, pivots, n)
+def _saddle_point(M, C, F):
+    rank = sp.factor_rows(C, F, np.zeros(len(C)), len(C))
+    return sp.factor_mass(M, F, rank)
 
 
 def lu(A: np.ndarray) -> Callable[[], object]:
@@ -48,9 +47,9 @@ def lu_by_lapack(A: np.ndarray) -> Callable[[], object]:
 
 def saddle_point(A: np.ndarray) -> Callable[[], object]:
     """Both factorizations, with half as many rows as unknowns."""
-    n, m = len(A), len(A) // 2
-    rows, tau, order, B = np.zeros((m, n)), np.zeros(m), np.zeros(m, np.int64), np.zeros((n, n))
-    return lambda: _saddle_point(A, A[:m], rows, tau, np.zeros(m), order, B, np.zeros(n))
+    m = len(A) // 2
+    F = sp.empty_factors(len(A), m)
+    return lambda: _saddle_point(A, A[:m], F)
 
 
 def saddle_point_by_lapack(A: np.ndarray) -> Callable[[], object]:

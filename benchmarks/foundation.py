@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import casadi as ca
@@ -39,7 +40,7 @@ LIMITS = {"pendulum": 4.0, "slider_crank_unequal": 2.5, "andrews": 2.5}
 
 @njit
 def _dependent_calls(address, y, context, out, count):
-    """Call a kernel again and again, each time with a state that depends on the last result, as an integrator
+    """Call a kernel repeatedly, each time with a state that depends on the last result, as an integrator
     does.
     """
     for _ in range(count):
@@ -49,13 +50,11 @@ def _dependent_calls(address, y, context, out, count):
 
 
 def kernel_time(mechanism) -> float:
-    """Seconds for the accelerations."""
+    """Seconds for one evaluation of the accelerations."""
     system, compiled = mechanism.system, kernels(mechanism.system)
-    y, context, out = (
-        np.concatenate([mechanism.q0, mechanism.v0]),
-        compiled.context(system),
-        np.empty(2 * system.n + 1),
-    )
+    y = np.concatenate([mechanism.q0, mechanism.v0])
+    context = compiled.context(system)
+    out = np.empty(2 * system.n + 1)
     _dependent_calls(compiled.derivative, y, context, out, 10)
     return (
         min(
@@ -70,6 +69,10 @@ def _seconds(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
+
+
+def _end_state(system, end, q0, v0, method: str, tolerance: float) -> np.ndarray:
+    return hn.solve(system, (0, end), q0, v0, method=method, rtol=tolerance, atol=tolerance).y[:, -1]
 
 
 def solves(rows: list[dict]) -> None:
@@ -96,24 +99,8 @@ def solves(rows: list[dict]) -> None:
         y0, bare = np.concatenate([q0, v0]), yardstick(system)
         codes = {
             "yardstick": lambda tolerance: bare(y0, end, tolerance)[0],
-            "holonome dopri5": lambda tolerance: hn.solve(
-                system,
-                (0, end),
-                q0,
-                v0,
-                method="dopri5",
-                rtol=tolerance,
-                atol=tolerance,
-            ).y[:, -1],
-            "holonome dop853": lambda tolerance: hn.solve(
-                system,
-                (0, end),
-                q0,
-                v0,
-                method="dop853",
-                rtol=tolerance,
-                atol=tolerance,
-            ).y[:, -1],
+            "holonome dopri5": partial(_end_state, system, end, q0, v0, "dopri5"),
+            "holonome dop853": partial(_end_state, system, end, q0, v0, "dop853"),
         }
         curves = _work_precision(codes, reference)
         for error in (1e-4, 1e-6):
@@ -161,14 +148,19 @@ begin = time.perf_counter()
 import holonome as hn
 imported = time.perf_counter()
 import numpy as np
-system = hn.System(np.diag([1.0, 1.0, 0.3]), lambda q, p: np.array([0.0, -p.g, 0.0]), lambda q: np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])]), parameters={"g": 9.81})
+system = hn.System(
+    np.diag([1.0, 1.0, 0.3]),
+    lambda q, p: np.array([0.0, -p.g, 0.0]),
+    lambda q: np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])]),
+    parameters={"g": 9.81},
+)
 hn.solve(system, (0, 1), [1.0, 0.0, 0.0])
 print(imported - begin, time.perf_counter() - imported)
 """
 
 
 def start_up(rows: list[dict]) -> None:
-    """Seconds to import, and to the first result of a new and of a known model; each in a process of its own."""
+    """Seconds to import, and to the first result of a new and of a known model, each in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = dict(
             os.environ,
@@ -231,11 +223,9 @@ def large_systems(rows: list[dict]) -> None:
                 )
             )
             compiled = kernels(mechanism.system)
-            y, context, out = (
-                np.concatenate([mechanism.q0, mechanism.v0]),
-                compiled.context(mechanism.system),
-                np.empty(2 * mechanism.system.n + 1),
-            )
+            y = np.concatenate([mechanism.q0, mechanism.v0])
+            context = compiled.context(mechanism.system)
+            out = np.empty(2 * mechanism.system.n + 1)
             repeat = max(3, 20_000 // links)
             took = (
                 min(

@@ -14,7 +14,6 @@ the shortest of 3 to 50 times. A method that meets no target within 300 000 step
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from datetime import date
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import holonome as hn
+from harness.tables import write_rows
 
 TARGETS, TOLERANCES, MOST_STEPS = (1e-4, 1e-6), [10.0**-k for k in range(3, 12)], 300_000
 METHODS = ("auto", *hn.methods())
@@ -120,10 +120,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "methods.csv")
     arguments = parser.parse_args()
     rows = [row for name, problem in problems().items() for row in study(name, problem)]
-    with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
     python benchmarks/projection.py [--out benchmarks/results/projection.csv]
 
-Medians of runs that take turns; the ratio of each run pair is taken, so that the load of the machine falls
-out.
+Medians of alternating runs; the ratio of each pair of runs is taken, so that the load of the machine cancels.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from datetime import date
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import holonome as hn
+from harness.tables import write_rows
 
 STEPS, REPEATS = 2000, 41
 FORMULATIONS = {
@@ -71,10 +70,7 @@ def main() -> None:
                 f"{name:22s} {label:22s} {rows[-1]['ns_per_step']:6d} ns a step, projection {share:6.1%} of "
                 "it"
             )
-    with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Smooth motion of stiff systems: steps and error against the stiffness, for every method that claims not to
-mind it.
+"""Smooth motion of stiff systems: steps and error against the stiffness, for every method that claims to be
+insensitive to it.
 
     python benchmarks/smooth_motion.py [--out benchmarks/results/smooth_motion.csv] [--image
     docs/images/smooth_motion.png]

@@ -1,5 +1,5 @@
-"""Puts measured numbers into the pages: every table between marks `<!-- table: name -->` and `<!-- end of
-table -->` is written from the results.
+"""Insert measured numbers into the pages: every table between the marks `<!-- table: name -->` and `<!-- end
+of table -->` is generated from the results.
 
     python benchmarks/tables.py [--check]
 

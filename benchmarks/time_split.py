@@ -10,7 +10,6 @@ Andrews' mechanism (0.03 s). Run it on an idle machine.
 from __future__ import annotations  # noqa: I001
 
 import argparse
-import csv
 import platform
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 import holonome as hn
+from harness.tables import write_rows
 from adapters.holonome import bare_evaluation
 from holonome.solving.stepping import Explicit
 
@@ -94,10 +94,7 @@ def main() -> None:
         for tolerance in TOLERANCES:
             found.append(measure(name, tolerance))
             print(", ".join(f"{key} {value}" for key, value in list(found[-1].items())[:8]), flush=True)
-    with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, found[0])
-        writer.writeheader()
-        writer.writerows(found)
+    write_rows(arguments.out, found)
 
 
 if __name__ == "__main__":

@@ -40,11 +40,9 @@ def _inlined(y: ca.SX, *outputs: ca.SX):
     function = ca.Function("kernel", [y], [ca.densify(output) for output in outputs], {"cse": True})
     lines = []
     for k in range(function.n_instructions()):
-        name, to, of = (
-            _NAMES[function.instruction_id(k)],
-            function.instruction_output(k),
-            function.instruction_input(k),
-        )
+        name = _NAMES[function.instruction_id(k)]
+        to = function.instruction_output(k)
+        of = function.instruction_input(k)
         match name:
             case "OP_INPUT":
                 lines.append(f"w{to[0]} = y[{of[1]}]")
@@ -92,14 +90,12 @@ def yardstick(system):
 
     @njit
     def run(y0, end, tolerance):
-        y, z, k, dq, dv, g = (
-            y0.copy(),
-            np.empty(size),
-            np.empty((7, size)),
-            np.empty(n),
-            np.empty(n),
-            np.empty(m),
-        )
+        y = y0.copy()
+        z = np.empty(size)
+        k = np.empty((7, size))
+        dq = np.empty(n)
+        dv = np.empty(n)
+        g = np.empty(m)
         t, h, before, steps, rejected = 0.0, end * 1e-4, 1e-4, 0, 0
         rate(y, k[0])
         while t < end * (1 - 1e-14):

@@ -2,10 +2,11 @@
 Two programs, one mechanism: local iteration
 ============================================
 
-A rod hangs on a cart with a spring; cut at the pivot, each is simulated by a program of its own, and the
-cart's hides its equations::
+A rod hangs from a cart with a spring. The mechanism is cut at the pivot, and each half is simulated by a
+program of its own; that of the cart hides its equations::
 
-    2 x″ = −8 x + λ₁,      r″ = (0, −γ) − λ,      φ″/12 = ½ (λ₁ cos φ + λ₂ sin φ),      0 = r − (x, 0) − ½ (sin φ, −cos φ)
+    2 x″ = −8 x + λ₁,      r″ = (0, −γ) − λ,      φ″/12 = ½ (λ₁ cos φ + λ₂ sin φ),
+    0 = r − (x, 0) − ½ (sin φ, −cos φ)
 
 Symbols: position x of the cart, centre r and angle φ of the rod (mass and length 1), gravity γ = 9.81, force
 λ in the pivot.

@@ -502,7 +502,7 @@ def test_guides_springs_and_driven_points():
 
 
 def test_what_is_not_there_is_not_drawn():
-    """A parabola is no circle, angles are no points, and numbers without names and constraints are nothing."""
+    """A parabola is no circle, angles are no points, numbers without names and constraints are nothing."""
     parabola = hn.solve(
         hn.System(**points(1.0), constraint=lambda q: q[1] - q[0] ** 2, names=["x", "y"]), (0, 1), [1, 1]
     )

@@ -93,7 +93,10 @@ class Page:
 
     def colour(self, x, y, stage=0):
         """Of a pixel of a canvas."""
-        script = "const [x, y, stage] = arguments, c = player.stages[stage]; return [...c.context.getImageData(x * c.ratio, y * c.ratio, 1, 1).data]"
+        script = (
+            "const [x, y, stage] = arguments, c = player.stages[stage]; "
+            "return [...c.context.getImageData(x * c.ratio, y * c.ratio, 1, 1).data]"
+        )
         return tuple(self.run(script, x, y, stage)[:3])
 
     @property
@@ -252,7 +255,8 @@ def test_the_cursor_follows_the_time(page, andrews):
     for t in (0.004, 0.021):
         page.seek(t)
         places = page.run("""return player.graphs.map(graph => {
-            const box = graph.div.getBoundingClientRect(), cursor = graph.cursor.getBoundingClientRect(), axis = graph.div._fullLayout.xaxis;
+            const box = graph.div.getBoundingClientRect(), cursor = graph.cursor.getBoundingClientRect();
+            const axis = graph.div._fullLayout.xaxis;
             return axis.p2l(cursor.left - box.left - axis._offset) })""")
         assert places == pytest.approx([t, t], abs=1e-4)
         value = page.run("return player.graphs[0].curves[0].value.textContent")
@@ -278,7 +282,9 @@ def test_links_are_drawn_where_they_are(page, andrews):
     """The pixel in the middle of each bar has the colour of bars."""
     page.seek(0.011)
     middles = page.run("""const stage = player.stages[0], run = stage.run;
-        return run.links.map(pair => { const [a, b] = pair.map(k => stage.see(run.point(k))); return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2] })""")
+        return run.links.map(pair => {
+            const [a, b] = pair.map(k => stage.see(run.point(k)));
+            return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2] })""")
     colours = [page.colour(x, y) for x, y in middles]
     assert len(colours) == len(andrews.system.drawing.links)
     assert sum(colour == (0, 114, 178) for colour in colours) >= len(colours) - 1  # a joint may cover one
@@ -294,7 +300,10 @@ def test_views_can_be_moved_and_reset(page):
 
 
 def test_dark_mode_follows_the_system(page):
-    look = "return [getComputedStyle(document.documentElement).backgroundColor, player.graphs[0].div.layout.font.color, player.graphs[0].div.data[0].line.color]"
+    look = (
+        "return [getComputedStyle(document.documentElement).backgroundColor, "
+        "player.graphs[0].div.layout.font.color, player.graphs[0].div.data[0].line.color]"
+    )
     light = page.run(look)
     page.prefer("dark")
     page.driver.execute_async_script("setTimeout(arguments[0], 500)")
@@ -305,8 +314,11 @@ def test_dark_mode_follows_the_system(page):
 
 
 def test_a_frame_costs_little(page):
-    cost = page.run("""const begin = performance.now(); for (let k = 0; k < 60; k++) { for (const stage of player.stages) stage.draw(0.0005 * k);
-        for (const graph of player.graphs) graph.mark(0.0005 * k) } return (performance.now() - begin) / 60""")
+    cost = page.run("""const begin = performance.now();
+        for (let k = 0; k < 60; k++) {
+            for (const stage of player.stages) stage.draw(0.0005 * k);
+            for (const graph of player.graphs) graph.mark(0.0005 * k) }
+        return (performance.now() - begin) / 60""")
     assert cost < 16
 
 
@@ -349,8 +361,11 @@ def test_two_runs_share_one_clock(browser, wheels):
 def test_space_can_be_turned(browser, wheels):
     page = Page(browser, wheels[1])
     before = page.run("return player.stages[0].see([0, 0.1, 0])")
-    page.run("""const canvas = player.stages[0].canvas, fire = (kind, x) => canvas.dispatchEvent(new PointerEvent(kind, {pointerId: 1, clientX: x, clientY: 200}));
-        canvas.setPointerCapture = () => {}; fire('pointerdown', 200); fire('pointermove', 260); fire('pointerup', 260)""")
+    page.run("""const canvas = player.stages[0].canvas;
+        const place = x => ({pointerId: 1, clientX: x, clientY: 200});
+        const fire = (kind, x) => canvas.dispatchEvent(new PointerEvent(kind, place(x)));
+        canvas.setPointerCapture = () => {};
+        fire('pointerdown', 200); fire('pointermove', 260); fire('pointerup', 260)""")
     after = page.run("return player.stages[0].see([0, 0.1, 0])")
     assert abs(after[0] - before[0]) > 5
     assert page.complaints == []

@@ -56,15 +56,11 @@ def test_order_at_constant_step(name, order):
 @pytest.mark.parametrize("mechanism", ["stiff_spring", "slider_crank_unequal", "andrews", "four_bar"])
 def test_newton_matrix_is_the_derivative_of_the_residual(name, mechanism):
     """Against differences; and the emitted elimination solves with it."""
-    system, formulation, random = (
-        hn.mechanisms.get(mechanism).system,
-        FORMULATIONS[name],
-        np.random.default_rng(0),
-    )
-    compiled, context = (
-        ImplicitKernels(system, f"test {name}", formulation.residual),
-        kernels(system).context(system),
-    )
+    system = hn.mechanisms.get(mechanism).system
+    formulation = FORMULATIONS[name]
+    random = np.random.default_rng(0)
+    compiled = ImplicitKernels(system, f"test {name}", formulation.residual)
+    context = kernels(system).context(system)
     size, residual = compiled.size, compiled.residual
     start = hn.mechanisms.get(mechanism)
     Y = np.concatenate(
@@ -99,14 +95,10 @@ def test_newton_matrix_is_the_derivative_of_the_residual(name, mechanism):
 
 @pytest.mark.parametrize("name", ["index3", "index2"])
 def test_condition_of_the_scaled_matrix_does_not_grow(name):
-    system, mechanism = (
-        hn.mechanisms.get("slider_crank_unequal").system,
-        hn.mechanisms.get("slider_crank_unequal"),
-    )
-    compiled, context = (
-        ImplicitKernels(system, f"condition {name}", FORMULATIONS[name].residual),
-        kernels(system).context(system),
-    )
+    system = hn.mechanisms.get("slider_crank_unequal").system
+    mechanism = hn.mechanisms.get("slider_crank_unequal")
+    compiled = ImplicitKernels(system, f"condition {name}", FORMULATIONS[name].residual)
+    context = kernels(system).context(system)
     y = np.zeros(2 * compiled.size)
     y[:6] = mechanism.q0
     conditions = []
@@ -436,7 +428,7 @@ def test_wanted_times_before_a_terminal_event_in_the_same_step(method):
 
 @pytest.mark.parametrize("method", ["bdf", "ggl", "cm", "index1", "dopri5", "dop853", "auto"])
 def test_rows_that_are_redundant_on_the_manifold_only(method):
-    """The second row is the first times a function; off the manifold they are nearly, not exactly, dependent."""
+    """The second row is the first times a function; off the manifold they are only nearly dependent."""
     system = hn.System(
         np.eye(2),
         [0.0, -9.81],

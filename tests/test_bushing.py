@@ -1,4 +1,4 @@
-"""Bushings: action and reaction, rigid motions, power, small displacements, and the plane as a case of space."""
+"""Bushings: action and reaction, rigid motions, power, small displacements, the plane as a case of space."""
 
 import numpy as np
 import pytest
@@ -47,12 +47,10 @@ def test_a_common_rigid_motion_is_not_felt(seed):
     """Turned, shifted and in common motion, the bodies feel the same forces in their own axes."""
     (ri, Ai, vi, wi), (rj, Aj, vj, wj) = two_bodies(seed)
     random = np.random.default_rng(seed)
-    R, shift, speed, spin = (
-        Rotation.from_rotvec(random.normal(size=3)).as_matrix(),
-        random.normal(size=3),
-        random.normal(size=3),
-        random.normal(size=3),
-    )
+    R = Rotation.from_rotvec(random.normal(size=3)).as_matrix()
+    shift = random.normal(size=3)
+    speed = random.normal(size=3)
+    spin = random.normal(size=3)
 
     def moved(r, A, v, w):
         return R @ r + shift, R @ A, R @ v + speed + np.cross(spin, R @ r), R @ w + spin
@@ -162,13 +160,11 @@ def test_a_system_with_a_bushing_in_space_is_traced_and_keeps_its_energy():
         c, s = np.cos(angle), np.sin(angle)
         return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
-    zero, s1, s2, k, torsion = (
-        np.zeros(3),
-        np.array([0.3, 0.0, 0.0]),
-        np.array([0.4, 0.0, 0.0]),
-        np.array([30.0, 10.0, 20.0]),
-        np.array([1.0, 1.0, 5.0]),
-    )
+    zero = np.zeros(3)
+    s1 = np.array([0.3, 0.0, 0.0])
+    s2 = np.array([0.4, 0.0, 0.0])
+    k = np.array([30.0, 10.0, 20.0])
+    torsion = np.array([1.0, 1.0, 5.0])
 
     def force(q, v):
         _, _, on, torque = bushing.forces_3d(

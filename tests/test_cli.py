@@ -315,7 +315,8 @@ def test_long_work_shows_that_it_is_alive(capsys):
 MODEL = """
 import numpy as np, holonome as hn
 
-rod = hn.System(np.eye(2), lambda p: np.array([0.0, -p.g]), lambda q: q @ q - 1, parameters={"g": 9.81}, potential=lambda q, p: p.g * q[1], names=["x", "y"])
+rod = hn.System(np.eye(2), lambda p: np.array([0.0, -p.g]), lambda q: q @ q - 1, parameters={"g": 9.81},
+                potential=lambda q, p: p.g * q[1], names=["x", "y"])
 """
 
 
@@ -367,11 +368,19 @@ def test_mechanisms_states_and_odes_of_ones_own(model):
         + "mine = hn.mechanisms.Mechanism('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
     )
     assert "My rod" in call("run", model(mechanism)).stdout
-    ode = "import holonome as hn\ndecay = hn.ODE(lambda x, p: -p.k * x, names=['x'], parameters={'k': 2.0})\nx0, t_span = [1.0], (0, 1)"
+    ode = (
+        "import holonome as hn\n"
+        "decay = hn.ODE(lambda x, p: -p.k * x, names=['x'], parameters={'k': 2.0})\n"
+        "x0, t_span = [1.0], (0, 1)"
+    )
     assert json.loads(call("run", model(ode), "--json").stdout)["final"]["s"]["x"] == pytest.approx(
         np.exp(-2), rel=1e-5
     )
-    heated = "import numpy as np, holonome as hn\nbody = hn.System([1.0], [1.0], states={'s': 0.0}, rate=lambda v: v)\nstart = {'q0': [0], 's0': [3.0], 't_span': (0, 2)}"
+    heated = (
+        "import numpy as np, holonome as hn\n"
+        "body = hn.System([1.0], [1.0], states={'s': 0.0}, rate=lambda v: v)\n"
+        "start = {'q0': [0], 's0': [3.0], 't_span': (0, 2)}"
+    )
     assert json.loads(call("run", model(heated), "--json").stdout)["final"]["s"]["s"] == pytest.approx(5)
 
 
@@ -538,7 +547,10 @@ def test_exit_codes_and_the_form_of_a_model_are_documented():
 def test_ctrl_c_is_code_130(model):
     endless = model(MODEL + "q0, t_span = [1, 0], (0, 1e9)")
     for command in ("run", "compare"):
-        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from holonome.cli import main; main()"
+        program = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "from holonome.cli import main; main()"
+        )
         process = subprocess.Popen(
             [
                 sys.executable,
@@ -593,7 +605,10 @@ def test_files_are_completed_too(tmp_path, monkeypatch):
 
 
 def test_help_loads_neither_numpy_nor_numba():
-    program = "import sys; from holonome.cli import app; loaded = {'numpy', 'numba', 'casadi', 'scipy', 'matplotlib'} & set(sys.modules); assert not loaded, loaded"
+    program = (
+        "import sys; from holonome.cli import app; loaded = "
+        "{'numpy', 'numba', 'casadi', 'scipy', 'matplotlib'} & set(sys.modules); assert not loaded, loaded"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

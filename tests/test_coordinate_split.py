@@ -115,7 +115,7 @@ def a_step(name, cj=40.0):
 @pytest.mark.parametrize("name", ["pendulum", "slider_crank_unequal", "four_bar", "double_pendulum"])
 @pytest.mark.parametrize("every", [True, False])
 def test_cs_is_newtons_method_on_the_projected_equations(name, every):
-    """Iterate for iterate, with a new matrix each time and with the first one kept; and P r = 0 at the end."""
+    """Iterate for iterate, with a new matrix each time and with the first one kept; P r = 0 at the end."""
     step, x = a_step(name)
     iteration, direct = Iteration(step, hn.CoordinateSplit("CS")), x.copy()
     for number in range(6):

@@ -47,18 +47,12 @@ def test_the_transformed_mass(n, m, rank):
     """B = Qᵀ M Q with the reflectors of Cᵀ, for a matrix M without symmetry."""
     random = np.random.default_rng(n)
     M, C = random.normal(size=(n, n)), random.normal(size=(m, rank)) @ random.normal(size=(rank, n))
-    A, tau, order, B, pivots = (
-        np.zeros((m, n)),
-        np.zeros(m),
-        np.zeros(m, np.int64),
-        np.zeros((n, n)),
-        np.zeros(n),
-    )
-    assert sp.factor_rows(C, A, tau, np.zeros(m), order, np.zeros(m), n, m) == rank
-    assert sp.factor_mass(M, A, tau, rank, B, pivots, n)
-    Q = np.eye(n)
+    F = sp.empty_factors(n, m)
+    assert sp.factor_rows(C, F, np.zeros(m), m) == rank
+    assert sp.factor_mass(M, F, rank)
+    Q, B, pivots = np.eye(n), F.B, F.pivots
     for row in Q:
-        sp.to_split(A, tau, rank, row, n)
+        sp.to_split(F, rank, row)
     np.testing.assert_allclose(Q.T @ Q, np.eye(n), atol=1e-12)
     expected = Q.T @ M @ Q
     np.testing.assert_allclose(B[:rank], expected[:rank], atol=1e-10)

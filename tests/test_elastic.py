@@ -58,7 +58,7 @@ def shaken_rod(**more):
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "bdf", "ggl", "index1", "index3"])
 def test_elements_are_the_force_written_by_hand(method):
-    """Accelerations at random points to rounding; runs at a constant step, where no controller amplifies it."""
+    """Accelerations at random points to rounding; runs at a constant step, so nothing amplifies it."""
     systems, random = (shaken_rod(), hn.System(**ROD | {"force": by_hand})), np.random.default_rng(0)
     for t, q, v in zip(random.random(5), random.normal(size=(5, 3)), random.normal(size=(5, 3)), strict=True):
         found, expected = (hn.consistent(system, q, v, t).a for system in systems)
@@ -178,10 +178,8 @@ def test_other_bad_input():
 
 def test_newton_matrix_is_the_derivative_of_the_residual():
     system, random = shaken_rod(constraint=lambda t, q: q[0] - q[1] ** 2 - t), np.random.default_rng(0)
-    compiled, context = (
-        ImplicitKernels(system, "test compliant", hn.Compliant().residual),
-        kernels(system).context(system),
-    )
+    compiled = ImplicitKernels(system, "test compliant", hn.Compliant().residual)
+    context = kernels(system).context(system)
     size, cj = compiled.size, 50.0
     y, tolerances = random.normal(size=2 * size), [0.1, 0.2, 0.3]
 
@@ -208,10 +206,8 @@ def test_order_at_constant_step(order):
     """Order k for q and v with springs and dampers of moderate stiffness, one of them at a moving support.
     The springs in series move that by a thousandth of the tolerance.
     """
-    system, counts = (
-        shaken_rod(),
-        {1: (1600, 3200), 2: (400, 800), 3: (200, 400), 4: (200, 400), 5: (240, 480)}[order],
-    )
+    system = shaken_rod()
+    counts = {1: (1600, 3200), 2: (400, 800), 3: (200, 400), 4: (200, 400), 5: (240, 480)}[order]
     exact = hn.solve(system, (0, 0.5), START, method="dop853", rtol=1e-13, atol=1e-13).y[:, -1]
     errors = []
     for count in counts:

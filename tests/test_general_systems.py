@@ -1,4 +1,4 @@
-"""Systems with first-order states, unknowns, forces that depend on λ, and invariants; ODEs with invariants."""
+"""Systems with first-order states, unknowns, forces that depend on λ, invariants; ODEs with invariants."""
 
 import pickle
 
@@ -329,7 +329,7 @@ def test_states_are_tested_where_only_positions_are(method):
 
 
 def test_unknowns_follow_their_branch():
-    """sin(w − q) = 0 has many solutions; w = q is the one of the start, at every output, however far apart."""
+    """sin(w − q) = 0 has many solutions; w = q is the one of the start, at all outputs, however far apart."""
     system = hn.System(
         [1.0], lambda w: 0.1 * w, unknowns={"angle": 0.0}, equations=lambda q, w: np.sin(w - q)
     )

@@ -292,10 +292,8 @@ def test_equilibrium_at_the_origin_is_cheap(angle, stiffness):
     """Q = 0 and v = 0, apart from rounding, for ever: what is small then is told by the tolerance, not by q
     and v.
     """
-    along, normal = (
-        np.array([math.cos(angle), math.sin(angle)]),
-        np.array([-math.sin(angle), math.cos(angle)]),
-    )
+    along = np.array([math.cos(angle), math.sin(angle)])
+    normal = np.array([-math.sin(angle), math.cos(angle)])
     system = hn.System(
         np.eye(2),
         lambda q, v: 9.81 * along[1] * along - np.array([0.0, 9.81]) - stiffness * q - v,
@@ -388,10 +386,8 @@ def test_rigid_triangle_of_points():
 
 def test_dry_friction_on_an_inclined_plane():
     slope = 0.5
-    along, normal = (
-        np.array([math.cos(slope), -math.sin(slope)]),
-        np.array([math.sin(slope), math.cos(slope)]),
-    )
+    along = np.array([math.cos(slope), -math.sin(slope)])
+    normal = np.array([math.sin(slope), math.cos(slope)])
 
     def force(v):
         return (
@@ -810,7 +806,7 @@ def test_drift_only_without_projection():
 
 
 def test_absolute_tolerances_of_each_coordinate():
-    """A coordinate of size 1e-6 that is given its own tolerance is computed to as many digits as the others."""
+    """A coordinate of size 1e-6 with its own tolerance is computed to as many digits as the others."""
     system = hn.System(1.0, lambda t, q: -np.array([1.0, 9.0]) * q, n=2)
     errors = []
     for atol in ([1e-3, 1e-14], [1e-3, 1e-14, 1e-3, 1e-14], np.array([1e-3, 1e-3])):
@@ -926,10 +922,14 @@ def test_dense_output_outlives_its_system():
     """``hn.solve(...).sol`` is all that is kept: machine code must not be freed under it."""
     out = _run_apart("""
         import gc, numpy as np, holonome as hn
-        sol = hn.solve(hn.System(np.eye(2), np.array([0.0, -9.81]), lambda q: q @ q - 1), (0, 1), [1.0, 0.0], dense_output=True).sol
+        force = np.array([0.0, -9.81])
+        rod = hn.System(np.eye(2), force, lambda q: q @ q - 1)
+        sol = hn.solve(rod, (0, 1), [1.0, 0.0], dense_output=True).sol
+        del rod
         gc.collect()
         for i in range(5):
-            hn.solve(hn.System(np.eye(2), np.array([0.0, -9.81]), lambda q: q @ q - 2 - i), (0, 1), [1.0, 0.0], repair=True)
+            other = hn.System(np.eye(2), force, lambda q: q @ q - 2 - i)
+            hn.solve(other, (0, 1), [1.0, 0.0], repair=True)
         print(abs(np.linalg.norm(sol(0.5)[0]) - 1) < 1e-12)
         """)
     assert out.strip() == "True"
@@ -949,7 +949,8 @@ def test_results_travel_between_processes(tmp_path):
         p = hn.mechanisms.pendulum()
         extra = hn.solve(p.system, (0, 1), p.q0, p.v0)
         sol = pickle.load(open({str(tmp_path / "sol")!r}, "rb"))
-        print(*[np.allclose(getattr(sol, name), getattr(extra, name), atol=1e-14) for name in ("q", "lam", "a", "energy")])
+        for name in ("q", "lam", "a", "energy"):
+            print(np.allclose(getattr(sol, name), getattr(extra, name), atol=1e-14))
         print(np.allclose(sol.sol(0.5)[0] @ sol.sol(0.5)[0], 1))
         """)
     assert out.split() == ["True"] * 5

@@ -13,10 +13,8 @@ import holonome as hn
 from holonome.coupling.driven import DrivenSubsystem, driven_system
 from holonome.coupling.jacobians import LINEARIZATION, coupling_terms, is_traced, jacobians_at_points
 
-A, C = (
-    [np.array([[4.0, 1], [1, 3]]), np.array([[5.0, 2], [2, 4]])],
-    [np.array([[-2.0, -1], [-1, -2]]), np.array([[-1.0, -2], [0, -2]])],
-)
+A = [np.array([[4.0, 1], [1, 3]]), np.array([[5.0, 2], [2, 4]])]
+C = [np.array([[-2.0, -1], [-1, -2]]), np.array([[-1.0, -2], [0, -2]])]
 D, R = [np.array([[0.0, 1]]), np.array([[-2.0, 0]])], [np.array([6.0, 7]), np.array([10.0, 4])]
 REST = np.zeros(4)
 

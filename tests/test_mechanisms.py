@@ -258,7 +258,10 @@ def parameters(mechanism) -> SimpleNamespace:
 
 
 def test_registry_knows_every_mechanism():
-    written = "andrews chain double_pendulum driven_circle four_bar kepler oscillator_on_circle pendulum slider_crank slider_crank_unequal stiff_spring"
+    written = (
+        "andrews chain double_pendulum driven_circle four_bar kepler oscillator_on_circle pendulum "
+        "slider_crank slider_crank_unequal stiff_spring"
+    )
     written += " two_body_bushing two_link_arm wheelset"
     assert set(written.split()) <= set(NAMES)
     assert mechanisms.pendulum is mechanisms.available()["pendulum"]
@@ -605,10 +608,8 @@ def test_chain_of_one_bar_is_a_physical_pendulum():
 def test_long_chain_starts_in_order():
     """The plain functions of a thousand bars, without tracing."""
     module, links = importlib.import_module("holonome.mechanisms.chain"), 1000
-    p, q = (
-        SimpleNamespace(length=1.0, m=1.0, gravity=9.81),
-        module.assemble(np.full(links, 1 / links), np.zeros(links)),
-    )
+    p = SimpleNamespace(length=1.0, m=1.0, gravity=9.81)
+    q = module.assemble(np.full(links, 1 / links), np.zeros(links))
     assert module.constraint(q, p).shape == (2 * links,)
     assert np.max(np.abs(module.constraint(q, p))) < 4 * EPS
     assert np.isclose(module.force(q, p).sum(), -9.81)

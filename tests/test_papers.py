@@ -1,4 +1,4 @@
-"""Reproduction of the papers: the framework, the command, published counts, and Theorem 4.2 of Yen & Petzold."""
+"""Reproduction of the papers: framework, command, published counts, and Theorem 4.2 of Yen & Petzold."""
 
 import csv
 import json
@@ -44,7 +44,10 @@ def test_papers_are_found_and_loaded_late():
         hn.papers.get("yen-petzolt")
     with pytest.raises(AttributeError):
         hn.papers.yen_petzold_1896  # noqa: B018
-    loaded = "import sys, holonome; print('holonome.papers.yen_petzold_1996' in sys.modules, 'rich' in sys.modules)"
+    loaded = (
+        "import sys, holonome; "
+        "print('holonome.papers.yen_petzold_1996' in sys.modules, 'rich' in sys.modules)"
+    )
     assert subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
     ).stdout.split() == ["False", "False"]
@@ -55,7 +58,10 @@ def test_published_numbers_are_in_the_wheel(tmp_path):
     from pathlib import Path
 
     root = Path(__file__).parents[1]
-    build = f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
+    build = (
+        f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; "
+        f"print(build_wheel({str(tmp_path)!r}))"
+    )
     name = subprocess.run(
         [sys.executable, "-c", build], capture_output=True, text=True, check=True
     ).stdout.split()[-1]

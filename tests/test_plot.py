@@ -1,4 +1,4 @@
-"""Pictures: every function draws into given or new axes, shows what the solution says, and needs no display."""
+"""Pictures: all functions draw into given or new axes, show what the solution says, and need no display."""
 
 import subprocess
 import sys
@@ -163,7 +163,8 @@ def test_neither_import_nor_picture_needs_pyplot(tmp_path):
 import sys, holonome as hn
 assert "matplotlib" not in sys.modules
 pendulum = hn.mechanisms.pendulum()
-hn.solve(pendulum.system, (0, 1), pendulum.q0).plot(file={str(tmp_path / "alone.png")!r}, drawing=pendulum.drawing)
+sol = hn.solve(pendulum.system, (0, 1), pendulum.q0)
+sol.plot(file={str(tmp_path / "alone.png")!r}, drawing=pendulum.drawing)
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -233,7 +233,10 @@ def test_nothing_is_no_report(tmp_path):
 def test_pages_and_papers_are_in_the_wheel(tmp_path):
     pytest.importorskip("hatchling", reason="needs hatchling: pip install -e '.[test]'")
     root = Path(__file__).parents[1]
-    build = f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
+    build = (
+        f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; "
+        f"print(build_wheel({str(tmp_path)!r}))"
+    )
     name = subprocess.run(
         [sys.executable, "-c", build], capture_output=True, text=True, check=True
     ).stdout.split()[-1]

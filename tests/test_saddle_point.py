@@ -14,19 +14,13 @@ from holonome.machine.context import OK
 
 def solve(M, C, a, b):
     n, m = M.shape[0], C.shape[0]
-    A, tau, scale, order, B, pivots = (
-        np.zeros((m, n)),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m, np.int64),
-        np.zeros((n, n)),
-        np.zeros(n),
-    )
-    rank = sp.factor_rows(C, A, tau, scale, order, np.zeros(m), n, m)
-    if not sp.factor_mass(M, A, tau, rank, B, pivots, n):
+    F = sp.empty_factors(n, m)
+    rank = sp.factor_rows(C, F, np.zeros(m), m)
+    if not sp.factor_mass(M, F, rank):
         return rank, None, None
     x, lam, r = np.zeros(n), np.zeros(m), np.zeros(n)
-    sp.solve(M, A, tau, scale, order, rank, B, pivots, a, b, x, lam, r, n, m, True)
+    sp.solve(F, rank, a, b, x, r)
+    sp.multipliers(M, F, rank, a, x, lam, r)
     return rank, x, lam
 
 

@@ -214,10 +214,8 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
         compiled, random, n, m = kernels(system), np.random.default_rng(0), system.n, system.m
         assert compiled.sparse == (limit == 0)
         context = compiled.context(system)
-        y, z = (
-            np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)]),
-            random.normal(size=2 * n + 2),
-        )
+        y = np.concatenate([q0 + 1e-3 * random.normal(size=n), random.normal(size=n)])
+        z = random.normal(size=2 * n + 2)
         addresses = compiled.derivative, compiled.projection, compiled.multipliers
         if left_out:
             Context.vector(context, "left_out")[0] = 1.0

@@ -30,19 +30,17 @@ def rows(experiment, **case):
 
 @pytest.mark.slow
 def test_every_experiment_is_there_prints_and_saves(computed, tmp_path):
-    tables, figures = (
-        [f"table-6.{i}" for i in range(1, 6)],
-        [
-            "figure-5.1",
-            "figure-6.1",
-            "figure-6.2",
-            "example-3.1",
-            "theorem-2.1",
-            "theorem-2.2",
-            "theorem-4.1",
-            "remark-4.1",
-        ],
-    )
+    tables = [f"table-6.{i}" for i in range(1, 6)]
+    figures = [
+        "figure-5.1",
+        "figure-6.1",
+        "figure-6.2",
+        "example-3.1",
+        "theorem-2.1",
+        "theorem-2.2",
+        "theorem-4.1",
+        "remark-4.1",
+    ]
     assert set(computed) == {*tables, *figures}
     for name, result in computed.items():
         assert max(map(len, str(result).splitlines())) <= 80
@@ -101,7 +99,7 @@ def test_table_6_4(computed):
 
 @pytest.mark.slow
 def test_slider_crank_up_to_70(computed):
-    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by more than 100."""
+    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by over 100."""
     assert [claim.verdict for claim in computed["figure-6.1"].claims] == ["reproduced", "differs"]
     assert computed["table-6.5"].claims[0].verdict == "reproduced"
     first, second = computed["table-6.5"].rows
@@ -584,7 +582,7 @@ def passages(method, starts, seed):
 
 
 def test_a_thousand_passages():
-    """The energy relative to the kinetic one is that of a length of one and a weight of one; see `passages`."""
+    """The energy relative to the kinetic one is that of a length and a weight of one; see `passages`."""
     count, energy, branch, missed = passages("auto", 500, 1)
     assert count >= 1000
     assert energy < 1e-7

@@ -213,7 +213,7 @@ def test_kane_with_quasi_velocities():
 
 
 def test_kane_rolling_disc_whose_contact_speeds_have_no_coordinates():
-    """The disc of the SymPy documentation; its accelerations follow from Kane's equations reduced by SymPy."""
+    """The disc of the SymPy documentation; its accelerations follow from Kane's equations."""
     q = dynamicsymbols("q1:4")
     u = dynamicsymbols("u1:7")
     m, g, r = sp.symbols("m g r")

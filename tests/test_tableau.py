@@ -1,4 +1,4 @@
-"""The emitted sums of Runge–Kutta steps against NumPy, and the coefficients against their order conditions."""
+"""The emitted sums of Runge–Kutta steps against NumPy, the coefficients against their order conditions."""
 
 import numpy as np
 import pytest

@@ -37,14 +37,12 @@ def test_published_accelerations():
     """(v′, β′) at the published start with the published contact points and multipliers, to all digits; G by
     complex steps at fixed contact points.
     """
-    p, q, v, s, w, lam = (
-        parameters(WHEELSET),
-        MODULE.PUBLISHED_START,
-        np.zeros(5),
-        np.zeros(1),
-        MODULE.PUBLISHED_CONTACT,
-        MODULE.SCALE * np.array([-8.3593e-3, -7.4144e-3]),
-    )
+    p = parameters(WHEELSET)
+    q = MODULE.PUBLISHED_START
+    v = np.zeros(5)
+    s = np.zeros(1)
+    w = MODULE.PUBLISHED_CONTACT
+    lam = MODULE.SCALE * np.array([-8.3593e-3, -7.4144e-3])
     G = np.array([MODULE.constraint(q + 1e-30j * e, w, p).imag / 1e-30 for e in np.eye(5)]).T
     acceleration = (MODULE.force(q, v, s, w, lam, p) - G.T @ lam) / MODULE.mass(q, p)
     assert np.allclose(
@@ -83,11 +81,9 @@ def test_published_solution(method):
 
 
 def test_digits_of_the_published_solution():
-    """An explicit and an implicit method agree to 8 digits, and to those that the reference claims with it."""
-    explicit, implicit = (
-        at_end(run("dop853", 1e-13)),
-        at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0])),
-    )
+    """An explicit and an implicit method agree to 8 digits, and with the reference to those it claims."""
+    explicit = at_end(run("dop853", 1e-13))
+    implicit = at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0]))
     for name, value in explicit.items():
         published = getattr(WHEELSET.reference, name)
         size = np.max(np.abs(published))

@@ -97,11 +97,9 @@ def codes(problem: Problem) -> dict[str, Code]:
 
         def states(tolerance: float, times: np.ndarray | None) -> np.ndarray:
             if times is None:
-                return np.empty(
-                    (0, problem.states)
-                    # another compilation, for what the times below show as well: without projection steps are as
-                    # good as what lies between
-                )
+                # It would need another compilation, and show nothing that the times below do not show:
+                # without projection, steps are as accurate as dense output.
+                return np.empty((0, problem.states))
             return np.asarray(run(jnp.asarray(tolerance), diffrax.SaveAt(ts=jnp.asarray(times))).ys)
 
         return Code(solve, states, compiles=60.0)
@@ -127,11 +125,9 @@ def _evaluate(function: ca.Function, t, y):
     """The instructions of a CasADi function on JAX scalars."""
     work, out = {}, [[0.0] * function.numel_out(i) for i in range(function.n_out())]
     for k in range(function.n_instructions()):
-        name, to, of = (
-            _NAMES[function.instruction_id(k)],
-            function.instruction_output(k),
-            function.instruction_input(k),
-        )
+        name = _NAMES[function.instruction_id(k)]
+        to = function.instruction_output(k)
+        of = function.instruction_input(k)
         match name:
             case "OP_INPUT":
                 work[to[0]] = t if of[0] == 0 else y[of[1]]

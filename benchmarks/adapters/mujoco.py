@@ -55,7 +55,10 @@ def _model(bodies: str, gravity: float, step: float, equality: str = "") -> mujo
 
 def _pendulum(problem: Problem, step: float) -> mujoco.MjModel:
     p = problem.p
-    mass = f'<body euler="0 0 {-np.pi / 2!r}"><joint type="hinge" axis="0 0 1"/><inertial pos="{p.length!r} 0 0" mass="{p.m!r}" diaginertia="1e-12 1e-12 1e-12"/></body>'
+    mass = (
+        f'<body euler="0 0 {-np.pi / 2!r}"><joint type="hinge" axis="0 0 1"/>'
+        f'<inertial pos="{p.length!r} 0 0" mass="{p.m!r}" diaginertia="1e-12 1e-12 1e-12"/></body>'
+    )
     return _model(mass, p.gravity, step)
 
 
@@ -66,7 +69,7 @@ def _pendulum_state(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarra
 
 
 def _bars(problem: Problem, lengths, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and angles, and their rates, of bars hinged one to the other, from their own angles and rates."""
+    """Centres and angles, and their rates, of bars hinged to each other, from the angles and their rates."""
     along, rate = lengths * np.exp(1j * q), 1j * v * lengths * np.exp(1j * q)
     r, w = np.cumsum(along) - along / 2, np.cumsum(rate) - rate / 2
     return np.stack([r.real, r.imag, q], axis=1).ravel(), np.stack([w.real, w.imag, v], axis=1).ravel()
@@ -95,7 +98,10 @@ def _four_bar(problem: Problem, step: float) -> mujoco.MjModel:
         angle=float(a),
     )
     rocker = _bar("c", p.density * p.c, p.c, "", at=p.d, angle=float(c))
-    loop = f'<connect body1="b" body2="c" anchor="{p.b!r} 0 0" solref="{2 * step!r} 1" solimp="0.9999 0.9999 0.001 0.5 2"/>'
+    loop = (
+        f'<connect body1="b" body2="c" anchor="{p.b!r} 0 0" solref="{2 * step!r} 1" '
+        'solimp="0.9999 0.9999 0.001 0.5 2"/>'
+    )
     return _model(crank + rocker, p.gravity, step, loop)
 
 

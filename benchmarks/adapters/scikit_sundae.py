@@ -30,12 +30,10 @@ def codes(problem: Problem) -> dict[str, Code]:
     functions = Functions(problem)
 
     def code(form: str) -> Code:
-        data, residual, matrix, smooth = (
-            problem.forms[form],
-            functions.residual(form),
-            functions.matrix(form),
-            problem.motion == "smooth",
-        )
+        data = problem.forms[form]
+        residual = functions.residual(form)
+        matrix = functions.matrix(form)
+        smooth = problem.motion == "smooth"
 
         def resfn(t, y, yp, res):
             res[:] = residual(t, y, yp)

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import spsolve
 
 import holonome as hn
 from harness.problems import Problem
-from holonome.dynamics.kernels import instructions
+from holonome.dynamics.emitted import instructions
 from holonome.dynamics.manifold import Saddle
 from holonome.dynamics.reduction import reduced_accelerations
 from holonome.equations.model import Model

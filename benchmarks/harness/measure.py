@@ -1,4 +1,4 @@
-"""Run all codes on a problem in turns, and write down what came out.
+"""Run all codes on a problem in turns, and record the results.
 
 Each adapter is a process of its own; they answer one at a time, so that the codes of all peers are
 interleaved and none disturbs another. A code gets finer levels until a run takes longer than a limit or its

@@ -174,7 +174,7 @@ def timed(action: Callable):
 
 
 def end_with_parent() -> None:
-    """Do not outlive the process that asks, not even in the middle of a run (Linux)."""
+    """End with the parent process, even in the middle of a run (Linux)."""
     ct.CDLL(None).prctl(1, signal.SIGKILL)
 
 

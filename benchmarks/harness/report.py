@@ -217,10 +217,8 @@ def _ratio(
     goal: float = math.nan,
     ours: str = "auto",
 ) -> Verdict:
-    a, b = (
-        results.fastest(problem, lambda p, c: (p, c) == ("holonome", ours), error),
-        results.fastest(problem, theirs, error),
-    )
+    a = results.fastest(problem, lambda p, c: (p, c) == ("holonome", ours), error)
+    b = results.fastest(problem, theirs, error)
     label = f"{problem}: {what}, error {error:.0e}"
     if a is None or b is None:
         return Verdict.missing(label, goal, f"no time of {'ours' if a is None else 'the peer'} at this error")
@@ -236,13 +234,16 @@ def _ratio(
 
 
 def goals(results: Results) -> list[Verdict]:
-    """What was to be reached. Debian's SUNDIALS is the one that the goals speak of."""
-    adams, by_jax, straight = (
-        _of("sundials", "CVODE Adams"),
-        (lambda p, c: p == "diffrax" and "by JAX" in c),
-        (lambda p, c: p == "diffrax" and "by JAX" not in c),
-    )
+    """The goals, which refer to Debian's build of SUNDIALS, and whether they are met."""
+    adams = _of("sundials", "CVODE Adams")
     projected = _of("sundials", "CVODE BDF, projected")
+
+    def by_jax(peer: str, code: str) -> bool:
+        return peer == "diffrax" and "by JAX" in code
+
+    def straight(peer: str, code: str) -> bool:
+        return peer == "diffrax" and "by JAX" not in code
+
     named = [
         ("pendulum", "CVODE with projection", projected, 0.04),
         ("slider_crank", "CVODE with projection", projected, 0.03),
@@ -305,7 +306,10 @@ def _spring(results: Results, problem: str, error: float = 1e-3) -> Verdict:
     if not ours or not theirs:
         return Verdict.missing(what, 1.0, f"{'we do' if not ours else 'Exudyn does'} not reach {error:.0e}")
     a, b = max(ours, key=lambda row: row["level"]), theirs[0]
-    detail = f"{microseconds(a['median_us'])} (tolerance {a['level']:g}, error {a['error']:.0e}) against {microseconds(b['median_us'])} (error {b['error']:.0e})"
+    detail = (
+        f"{microseconds(a['median_us'])} (tolerance {a['level']:g}, error {a['error']:.0e}) against "
+        f"{microseconds(b['median_us'])} (error {b['error']:.0e})"
+    )
     return Verdict(
         what,
         1.0,
@@ -380,14 +384,11 @@ def problem_table(results: Results, problem: str) -> str:
     """
     lines, failed = [], []
     for peer, code in results.codes(problem):
-        runs, name = (
-            results.runs(problem, peer, code),
-            f"**{peer}: {code}**" if peer == "holonome" else f"{peer}: {code}",
-        )
+        runs = results.runs(problem, peer, code)
+        name = f"**{peer}: {code}**" if peer == "holonome" else f"{peer}: {code}"
         if not runs:
-            failed.append(
-                f"{name}: {results.of('run', problem=problem, peer=peer, code=code)[0]['message'].rstrip('.')}"
-            )
+            message = results.of("run", problem=problem, peer=peer, code=code)[0]["message"]
+            failed.append(f"{name}: {message.rstrip('.')}")
             continue
         times, typical = [results.curve(problem, peer, code).at(error) for error in ERRORS], nearest(runs)
         drift = next(iter(results.of("drift", problem=problem, peer=peer, code=code)), None)
@@ -552,29 +553,34 @@ def draw(results: Results, folder: Path) -> dict[str, Path]:
 INTRODUCTION = """# Benchmarks
 
 {where}
-This page is written by `python benchmarks/peers.py report` from [peers.csv](../benchmarks/results/peers.csv); how it is measured, and the settings of each peer with their reasons,
-stand in `benchmarks/README.md`.
+This page is written by `python benchmarks/peers.py report` from
+[peers.csv](../benchmarks/results/peers.csv); `benchmarks/README.md` describes how it is measured, and the
+settings of each peer with their reasons.
 
-Times are medians of runs in turns, read off at the same achieved error: the largest |y − y_ref| / (1 + |y_ref|) of positions and velocities at the end, of positions alone for
-smooth motion. Ours are whole calls of `hn.solve()` from Python; those of SUNDIALS are the solve alone in C. |g|, |Gv| and the change of invariants are the largest on the way,
-after steps and between them.
+Times are medians of runs taken in turns, read off at the same achieved error: the largest
+|y − y_ref| / (1 + |y_ref|) of positions and velocities at the end, of positions alone for smooth motion. Ours
+are whole calls of `hn.solve()` from Python; those of SUNDIALS are the solve alone in C. |g|, |Gv| and the
+change of invariants are the largest over the run, at the steps and between them.
 
-## What was to be reached
+## Goals
 
-SUNDIALS is Debian's package here, which is compiled without optimisation. The spread is that of the quartiles.
+SUNDIALS is Debian's package here, which is compiled without optimisation. The spread is that of the
+quartiles.
 """
 OTHERS = """## Beyond the goals
 
-The same against a build of SUNDIALS with -O3, against its explicit Runge–Kutta methods with a projection written by hand, and form by form.
+The same against a build of SUNDIALS with -O3, against its explicit Runge–Kutta methods with a projection
+written by hand, and by formulation.
 """
 FIRST = """## Time to the first result
 
-Slider-crank at tolerance 1e-6 (or with 1000 steps), from the start of the process: import, what has to be compiled, and one run. Peers in Python get C functions, so gcc and Numba
-are part of it.
+Slider-crank at tolerance 1e-6 (or with 1000 steps), from the start of the process: import, compilation, and
+one run. Peers in Python get C functions, so the time of gcc and Numba is included.
 """
 LIMIT = """## Distance to the limit
 
-Time of a run near error 1e-6 over that of its evaluations of the accelerations alone. What is above one is error control, projection, storage and, for us, Python.
+Time of a run near error 1e-6 divided by the time of its evaluations of the accelerations alone. What exceeds
+one is error control, projection, storage and, for us, Python.
 """
 
 
@@ -601,7 +607,7 @@ BEGIN, END = "<!-- peers: written by benchmarks/peers.py report -->", "<!-- end 
 
 
 def summary(results: Results) -> str:
-    """Ratios at errors 1e-4 / 1e-6 on three problems, those to SUNDIALS with -O3 in brackets: for the README."""
+    """Ratios at errors 1e-4 / 1e-6 on three problems, for the README; in brackets to SUNDIALS with -O3."""
     problems = ("pendulum", "slider_crank", "andrews")
 
     def pair(problem: str, ours: str, peer: str, theirs: str) -> str:
@@ -630,7 +636,10 @@ def write(source: Path, page: Path, readme: Path | None = None) -> None:
     versions = [f"{row['peer']} {row['version']}" for row in results.of("version")] + [
         f"{row['peer']} is missing ({row['message']})" for row in results.of("absent")
     ]
-    where = f"Measured on {one.get('date')} on {one.get('machine')}, Python {one.get('python')}, one thread: {', '.join(versions)}."
+    where = (
+        f"Measured on {one.get('date')} on {one.get('machine')}, Python {one.get('python')}, one thread: "
+        f"{', '.join(versions)}."
+    )
     parts = [
         INTRODUCTION.format(where=where),
         goals_table(results),

@@ -1,5 +1,5 @@
-"""Boundary value problems of index 2 and 3, (2.2) and (4.2) of Ascher & Lin 1995: the iterations of SRM
-around scipy.integrate.solve_bvp.
+"""Boundary value problems of index 2 and 3, (2.2) and (4.2) of Ascher & Lin 1995: SRM iterations, each of
+which calls scipy.integrate.solve_bvp.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class BoundarySolution:
     sol : callable
         ``sol(t)``: x, or x and v one above the other, at any time.
     success, message, iterations, change
-        Whether every problem was solved and the iterations settled; how many there were, and by how much the
-        last one changed x.
+        Whether every problem was solved and the iterations converged; their number, and by how much the last
+        one changed x.
 
     Examples
     --------
@@ -78,10 +78,10 @@ def solve_bvp(
         An :class:`Index2System`, an :class:`Index3System` or a mechanical :class:`System`.
     boundary
         For index 2 ``boundary(xa, xb)``, n − m values that vanish; for index 3 and mechanical systems
-        ``boundary(xa, xb, va, vb)``, 2 (n − m) values: (2.2), (4.2). That the constraints hold at the left
-        end, (2.3b), (4.3b), is added.
+        ``boundary(xa, xb, va, vb)``, 2 (n − m) values: (2.2), (4.2). The constraints at the left end, (2.3b),
+        (4.3b), are added to them.
     mesh
-        Increasing times from one end to the other, where the solution is first sought.
+        Increasing times from one end to the other: the initial mesh.
     guess : array or callable, optional
         x at the mesh, (n, nodes), for index 3 x and v one above the other, (2n, nodes); or a function of t
         that returns such a column.  Default: zeros.
@@ -119,7 +119,7 @@ def solve_bvp(
 
 
 def _with_defaults(srm: SRM | None, order: int) -> SRM:
-    """The iteration with values for what was left open."""
+    """The iteration with defaults for what was not given."""
     if srm is None:
         if order == 1:
             return SRM(eps=_EPS, E="inverse", alpha=(1.0, 1.0))
@@ -210,7 +210,7 @@ class _Iteration:
         return np.concatenate([given, constraints])
 
     def _relative_change(self, result: Any) -> float:
-        """The change of x since the iteration before."""
+        """The change of x since the previous iteration."""
         x = result.y[: self._n]
         difference = (result.sol(result.x) - self._solutions[-1](result.x))[: self._n]
         return float(np.max(np.abs(difference)) / (1 + np.max(np.abs(x))))

@@ -34,7 +34,7 @@ _CHECK_RTOL = 1e-11
 
 _POINTS = 60
 _REPEAT_SECONDS = 0.3
-"""Seconds for which a short run is repeated, so that its best time is not disturbed by other processes."""
+"""Seconds for which a short run is repeated, so that other processes do not disturb its best time."""
 
 _LONG_RUN = 10.0
 """Seconds from which a run is not repeated."""
@@ -195,9 +195,9 @@ class Comparison:
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(file=io.StringIO(), width=80, color_system=None, highlight=False)
-        console.print(self)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+        page = io.StringIO()
+        Console(file=page, width=80, color_system=None, highlight=False).print(self)
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
 
 def compare(
@@ -214,15 +214,14 @@ def compare(
     progress: bool | Callable[[float, str], None] = False,
     **options: Any,
 ) -> Comparison:
-    """Solve a problem by several methods at several tolerances: what each costs, how accurate it is, how far
-    it drifts.
+    """Solve a problem by several methods at several tolerances, and measure cost, error and drift.
 
     Parameters
     ----------
     system, t_span, q0, v0
         As in :func:`holonome.solve`.
     methods
-        Names or :class:`holonome.Method` objects; a dict gives them labels. "smooth" stands for
+        Names or :class:`holonome.Method` objects; the keys of a dict are labels. "smooth" stands for
         ``motion="smooth"``.
     rtols
         Relative tolerances.
@@ -232,9 +231,9 @@ def compare(
         The solution to measure errors against: a Solution with ``dense_output=True``, or a callable that
         gives q, or (q, v), at an array of times. None computes one with rtol 1e-13.
     max_steps
-        After so many steps a run counts as failed.
+        A run that needs more steps counts as failed.
     progress
-        True shows a progress bar; a callable is told the fraction done and what comes next.
+        True shows a progress bar; a callable is called with the fraction done and what comes next.
     **options
         Further arguments of ``solve`` for all runs, such as ``parameters`` or ``repair``.
 
@@ -295,11 +294,11 @@ def _labelled(methods: Any) -> dict[str, Any]:
 
 
 Expected = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Times, and positions and velocities then."""
+"""Times, and positions and velocities at these times."""
 
 
 def _reference(problem: tuple, given: Any, options: dict[str, Any]) -> tuple[Expected | None, float]:
-    """What the motion is, and how well that is known."""
+    """The reference motion, and its estimated error."""
     t0, t1 = problem[1]
     times = np.linspace(t0, t1, _POINTS + 1)[1:]
     if given is not None:
@@ -331,7 +330,7 @@ def _dense(solution: Solution) -> Callable:
 
 
 def _positions_and_velocities(values: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Of (q, v) or (q, v, λ); an array alone is positions."""
+    """The first two of (q, v) or (q, v, λ); a single array holds positions."""
     q, v = values[:2] if isinstance(values, tuple) else (values, np.zeros((0, 1)))
     return np.asarray(q), np.asarray(v)
 

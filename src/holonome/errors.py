@@ -1,8 +1,8 @@
-"""What can go wrong before a run starts.  During a run nothing raises: the result says what happened."""
+"""Exceptions raised before a run starts.  During a run nothing raises: the result says what happened."""
 
 
 class HolonomeError(Exception):
-    """Base class of everything this package raises on purpose.
+    """Base class of the exceptions of this package.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Dense LU with row pivoting, rows compared by their largest entries.
+"""Dense LU with scaled row pivoting.
 
-Loops, not LAPACK: the Newton matrices that come here have at most 60 unknowns (larger ones are sparse), where
-both take the same time.  Factoring and solving once, in µs (``benchmarks/dense.py``; LAPACK on one thread: on
-several, on a busy machine, 400 unknowns took 300 ms):
+Compiled loops rather than LAPACK: the Newton matrices factored here have at most 60 unknowns (larger ones are
+sparse), and up to that size both take the same time.  Time to factor and solve once, in µs
+(``benchmarks/dense.py``; LAPACK on one thread: on several, on a busy machine, 400 unknowns took 300 ms):
 
     unknowns      20       40       60      100      200      400
     loops          2        8       20       75      490     3700
@@ -12,12 +12,12 @@ several, on a busy machine, 400 unknowns took 300 ms):
 from numba import njit
 
 _SMALLEST_PIVOT = 1e-15
-"""Relative to the largest entry that its row began with; a smaller one makes the matrix singular."""
+"""Relative to the largest original entry of its row; with a smaller pivot the matrix counts as singular."""
 
 
 @njit(cache=True, error_model="numpy")
 def factor(A, pivots, scale, n):
-    """LU with row pivoting of A (n × n, row by row), in place; False if singular."""
+    """LU with row pivoting of A (n × n, stored by rows), in place; False if singular."""
     for i in range(n):
         largest = 0.0
         for j in range(n):

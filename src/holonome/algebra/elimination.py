@@ -1,4 +1,4 @@
-"""Sparse LU of a matrix of symbols, without pivoting, for code that is emitted."""
+"""Sparse LU of a symbolic matrix, without pivoting, for emitted code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PIVOT_MARGIN = 1e-8
 
 
 class Elimination:
-    """Sparse LU without pivoting of a matrix of symbols; group after group, within each the order is chosen
-    for little fill.
+    """Sparse LU without pivoting of a symbolic matrix; unknowns are eliminated group by group, within each
+    group in an order with little fill.
     """
 
     def __init__(self, J: ca.SX, groups: Sequence[range]) -> None:

@@ -1,14 +1,14 @@
-"""Orders of elimination with little fill, found on the pattern alone.
+"""Elimination orders with little fill, computed from the sparsity pattern alone.
 
-Two of them, for two purposes.  `markowitz` counts rows and columns exactly, on sets that are filled in: for
-code that is emitted, of up to 60 unknowns.  `minimum_degree` bounds the degrees of a symmetric graph without
-filling it in: for any size.
+There are two algorithms, for two purposes.  `markowitz` updates the pattern with its fill and so counts rows
+and columns exactly: for emitted code of up to 60 unknowns.  `minimum_degree` bounds the degrees of a
+symmetric graph without forming the fill: for any size.
 
-One of them alone would cost something.  On pendulum, slider-crank, four-bar, Andrews' mechanism and a chain
+Neither replaces the other without loss.  On pendulum, slider-crank, four-bar, Andrews' mechanism and a chain
 of five links, in all formulations, both leave the same number of entries; but with `minimum_degree` the
 emitted factorization has up to 2 % more instructions (index 1) or 1 % fewer (GGL), and other last digits.  On
-chains `markowitz` saves 4 % of the entries and 8 % of the multiplications, but 1000 unknowns take it 80 ms
-instead of 10, and more with their square.
+chains `markowitz` saves 4 % of the entries and 8 % of the multiplications, but takes 80 ms instead of 10 for
+1000 unknowns, and its time grows with their square.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ import heapq
 from collections.abc import Sequence
 
 _CROWDED, _UNUSUAL = 40, 10
-"""An unknown with more neighbours, and so many times more than is usual, is left to the end: eliminated early
-it would connect them all with each other.
+"""An unknown with more than `_CROWDED` neighbours, and `_UNUSUAL` times more than the median, is eliminated
+last: earlier, it would connect all of them with each other.
 """
 
 
 def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Order of elimination of a graph: of the nodes that are not next to one of an earlier stage, always one
-    with the fewest neighbours; and how many these were.
+    """Elimination order of a graph, and the degree of each node when it is eliminated: the next node is
+    always one of least degree among those without a neighbour of an earlier stage.
 
-    Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in the elements, the
-    sets of nodes that eliminations connected.  ``neighbours`` is used up.
+    Degrees are bounds as in AMD: a node's neighbours are those of the graph and those in its elements, the
+    sets of nodes that eliminations connected.  ``neighbours`` is overwritten.
     """
     stage = _crowded_last(neighbours, stages)
     waiting = [[i for i in around if stage[i] > stage[k]] for k, around in enumerate(neighbours)]
     before = [sum(stage[j] < stage[i] for j in around) for i, around in enumerate(neighbours)]
-    degree, member_of, elements = [len(around) for around in neighbours], [set() for _ in neighbours], {}
+    degree = [len(around) for around in neighbours]
+    member_of = [set() for _ in neighbours]
+    elements = {}
     heap = [(degree[i], i) for i in range(len(neighbours)) if not before[i]]
     heapq.heapify(heap)
-    order, degrees, done = [], [], [False] * len(neighbours)
+    order, degrees = [], []
+    done = [False] * len(neighbours)
     while heap:
         bound, k = heapq.heappop(heap)
         if done[k] or bound != degree[k]:
@@ -65,7 +68,7 @@ def minimum_degree(neighbours: list[set[int]], stages: Sequence[int]) -> tuple[l
 def _outside(
     around: set[int], absorbed: set[int], member_of: list[set[int]], elements: dict[int, set[int]]
 ) -> dict[int, int]:
-    """How many nodes each other element has outside of a new one, after those it absorbed are gone."""
+    """How many nodes each other element has outside a new one; absorbed elements are removed first."""
     outside: dict[int, int] = {}
     for i in around:
         member_of[i] -= absorbed
@@ -84,23 +87,22 @@ def _crowded_last(neighbours: list[set[int]], stages: Sequence[int]) -> list[int
 
 
 def markowitz(rows: list[set[int]], groups: Sequence[range]) -> list[int]:
-    """Order of elimination of an unsymmetric pattern, given by rows: one group of unknowns after the other,
-    within each always the pivot on the diagonal with the smallest product of entries in its row and column.
+    """Elimination order of an unsymmetric pattern, given by rows: one group of unknowns after the other,
+    within each always the diagonal pivot with the smallest Markowitz count, the product of the numbers of
+    other entries in its row and column.
     """
     size = len(rows)
     pattern = [set(row) for row in rows]
     columns: list[set[int]] = [{i for i in range(size) if j in pattern[i]} for j in range(size)]
     order: list[int] = []
+
+    def count(i: int) -> int:
+        return (len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2
+
     for group in groups:
         left = set(group)
         while left:
-            k = min(
-                left,
-                key=lambda i: (
-                    (len(pattern[i]) - 1) * (len(columns[i]) - 1) if i in pattern[i] else size**2,
-                    i,
-                ),
-            )
+            k = min(left, key=lambda i: (count(i), i))
             left.remove(k)
             order.append(k)
             for i in columns[k] - {k}:

@@ -3,12 +3,12 @@
     M x + Cᵀ λ = a,     C x = b
 
 for any rank of C and a mass matrix that need only be regular on the null space of C: Householder QR with
-column pivoting of Cᵀ, rows equilibrated first. With Cᵀ Π = (Y Z) (R; 0): x = Y x₁ + Z x₂, x₁ from the
-independent rows, (ZᵀMZ) x₂ = Zᵀ(a − M Y x₁), and λ with the least norm among those that do the same work.
+column pivoting of Cᵀ, whose columns are equilibrated first.  With Cᵀ Π = (Y Z) (R; 0): x = Y x₁ + Z x₂, where
+x₁ follows from the independent rows, (ZᵀMZ) x₂ = Zᵀ(a − M Y x₁), and λ is the solution of least norm.
 
-Loops, not LAPACK: it takes about the same time up to 60 unknowns, and beyond that its threads may wait for
-each other.  Both factorizations with half as many rows as unknowns, in µs (``benchmarks/dense.py``; LAPACK on
-one thread: on several, on a busy machine, 400 unknowns took 3 s):
+Compiled loops rather than LAPACK, which takes about the same time up to 60 unknowns and whose threads, beyond
+that, may wait for each other.  Time of both factorizations with half as many rows as unknowns, in µs
+(``benchmarks/dense.py``; LAPACK on one thread: on several, on a busy machine, 400 unknowns took 3 s):
 
     unknowns      20       40       60      100      200      400
     loops          6       34       95      460     3700    68000
@@ -16,6 +16,7 @@ one thread: on several, on a busy machine, 400 unknowns took 3 s):
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,39 +28,74 @@ MASS_TOLERANCE = 1e-13
 """A pivot of the reduced mass matrix below this fraction of its largest entry counts as zero."""
 
 
-@njit(cache=True)
-def factor_rows(C, A, tau, scale, order, left_out, n, m):
-    """QR with column pivoting of Cᵀ: A (m × n) holds the rows of C, one Householder vector in each; returns
-    the rank.
+class Factors(NamedTuple):
+    """QR of the rows of C, and LU of the mass matrix on their null space.
 
-    A[k, k:] keeps the reflector of step k, R[k, j] = A[j, k] for later rows j; ``order`` the original number
-    of each row, ``scale`` its length. Rows that are marked in ``left_out`` count as zero.
+    A[k, k:] holds the Householder vector of step k, whose factor is tau[k], and A[j, k] = R[k, j] for later
+    rows j; ``order`` is the original number of each row, ``scale`` its length.  B = Qᵀ M Q, its lower right
+    block replaced by the LU factors, with the row interchanges in ``pivots``.
     """
+
+    A: Any
+    tau: Any
+    scale: Any
+    order: Any
+    B: Any
+    pivots: Any
+
+
+def empty_factors(n: int, m: int) -> Factors:
+    """Memory for n unknowns and m rows."""
+    A, B = np.zeros((m, n)), np.zeros((n, n))
+    return Factors(A, np.zeros(m), np.zeros(m), np.zeros(m, np.int64), B, np.zeros(n))
+
+
+@njit(cache=True)
+def _equilibrate(C, F, left_out, m):
+    """A ← the rows of C, each divided by its length."""
+    n = C.shape[1]
     for i in range(m):
         length = 0.0
         for j in range(n):
             length += C[i, j] * C[i, j]
-        scale[i] = math.sqrt(length)
-        order[i] = i
-        inverse = 1.0 / scale[i] if scale[i] > 0.0 and left_out[i] == 0.0 else 0.0
+        F.scale[i] = math.sqrt(length)
+        F.order[i] = i
+        inverse = 1.0 / F.scale[i] if F.scale[i] > 0.0 and left_out[i] == 0.0 else 0.0
         for j in range(n):
-            A[i, j] = C[i, j] * inverse
+            F.A[i, j] = C[i, j] * inverse
+
+
+@njit(cache=True)
+def _longest(A, k, n, m):
+    """The row from k on with the largest part in the columns from k on, and the square of its length."""
+    best, largest = k, -1.0
+    for i in range(k, m):
+        rest = 0.0
+        for j in range(k, n):
+            rest += A[i, j] * A[i, j]
+        if rest > largest:
+            best, largest = i, rest
+    return best, largest
+
+
+@njit(cache=True)
+def factor_rows(C, F, left_out, m):
+    """QR with column pivoting of the first m columns of Cᵀ; returns the rank.
+
+    Rows that are marked in ``left_out`` count as zero.
+    """
+    n, A, tau = C.shape[1], F.A, F.tau
+    _equilibrate(C, F, left_out, m)
     rank = 0
     for k in range(min(m, n)):
-        best, largest = k, -1.0
-        for i in range(k, m):
-            rest = 0.0
-            for j in range(k, n):
-                rest += A[i, j] * A[i, j]
-            if rest > largest:
-                best, largest = i, rest
-        if not math.sqrt(largest) > RANK_TOLERANCE:
+        best, largest = _longest(A, k, n, m)
+        norm = math.sqrt(largest)
+        if not norm > RANK_TOLERANCE:
             break
         if best != k:
             for j in range(n):
                 A[k, j], A[best, j] = A[best, j], A[k, j]
-            order[k], order[best] = order[best], order[k]
-        norm = math.sqrt(largest)
+            F.order[k], F.order[best] = F.order[best], F.order[k]
         alpha = -norm if A[k, k] > 0.0 else norm
         head = A[k, k] - alpha
         tau[k] = -head / alpha
@@ -79,33 +115,35 @@ def factor_rows(C, A, tau, scale, order, left_out, n, m):
 
 
 @njit(cache=True)
-def _reflect(A, tau, k, x, n):
+def _reflect(F, k, x):
+    n = x.size
     s = x[k]
     for j in range(k + 1, n):
-        s += A[k, j] * x[j]
-    s *= tau[k]
+        s += F.A[k, j] * x[j]
+    s *= F.tau[k]
     x[k] -= s
     for j in range(k + 1, n):
-        x[j] -= s * A[k, j]
+        x[j] -= s * F.A[k, j]
 
 
 @njit(cache=True)
-def to_split(A, tau, rank, x, n):
-    """X ← Qᵀ x."""
+def to_split(F, rank, x):
+    """Replace x by Qᵀ x."""
     for k in range(rank):
-        _reflect(A, tau, k, x, n)
+        _reflect(F, k, x)
 
 
 @njit(cache=True)
-def from_split(A, tau, rank, x, n):
-    """X ← Q x."""
+def from_split(F, rank, x):
+    """Replace x by Q x."""
     for k in range(rank - 1, -1, -1):
-        _reflect(A, tau, k, x, n)
+        _reflect(F, k, x)
 
 
 @njit(cache=True)
-def _rows_to_split(A, tau, rank, B, w, n):
+def _rows_to_split(F, rank, w):
     """B ← Qᵀ B, row after row, so that the inner loops are vectors; ``w`` is work space of size n."""
+    n, A, tau, B = w.size, F.A, F.tau, F.B
     for k in range(rank):
         for j in range(n):
             w[j] = B[k, j]
@@ -121,27 +159,16 @@ def _rows_to_split(A, tau, rank, B, w, n):
 
 
 @njit(cache=True)
-def factor_mass(M, A, tau, rank, B, pivots, n):
-    """B ← Qᵀ M Q, and its lower right block LU-factored with row pivoting; False if that is singular."""
-    for i in range(n):
-        for j in range(n):
-            B[i, j] = M[j, i]
-    _rows_to_split(A, tau, rank, B, pivots, n)
-    for i in range(n):
-        for j in range(i):
-            B[i, j], B[j, i] = B[j, i], B[i, j]
-    _rows_to_split(A, tau, rank, B, pivots, n)
-    largest = 0.0
-    for i in range(n):
-        for j in range(n):
-            largest = max(largest, abs(M[i, j]))
+def _factor_block(B, pivots, rank, smallest):
+    """LU with row pivoting of B[rank:, rank:]; False if a pivot is not above ``smallest``."""
+    n = pivots.size
     for k in range(rank, n):
         best = k
         for i in range(k + 1, n):
             if abs(B[i, k]) > abs(B[best, k]):
                 best = i
         pivots[k] = best
-        if not abs(B[best, k]) > MASS_TOLERANCE * largest:
+        if not abs(B[best, k]) > smallest:
             return False
         if best != k:
             for j in range(rank, n):
@@ -154,32 +181,49 @@ def factor_mass(M, A, tau, rank, B, pivots, n):
 
 
 @njit(cache=True)
-def solve_rows(A, scale, order, rank, b, x1):
-    """x₁ with Rᵀ x₁ = b on the independent rows."""
-    for k in range(rank):
-        row = order[k]
-        s = b[row] / scale[row]
-        for j in range(k):
-            s -= A[k, j] * x1[j]
-        x1[k] = s / A[k, k]
+def factor_mass(M, F, rank):
+    """B ← Qᵀ M Q with its lower right block factored; False if that block is singular."""
+    n, B = M.shape[0], F.B
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            B[i, j] = M[j, i]
+            largest = max(largest, abs(M[i, j]))
+    _rows_to_split(F, rank, F.pivots)
+    for i in range(n):
+        for j in range(i):
+            B[i, j], B[j, i] = B[j, i], B[i, j]
+    _rows_to_split(F, rank, F.pivots)
+    return _factor_block(B, F.pivots, rank, MASS_TOLERANCE * largest)
 
 
 @njit(cache=True)
-def solve(M, A, tau, scale, order, rank, B, pivots, a, b, x, lam, r, n, m, want_lam):
-    """X and, if wanted, λ; ``r`` is work space of size n.  ``a`` is left alone."""
-    solve_rows(A, scale, order, rank, b, x)
+def _solve_rows(F, rank, b, x1):
+    """Find x₁ with Rᵀ x₁ = b on the independent rows."""
+    for k in range(rank):
+        row = F.order[k]
+        s = b[row] / F.scale[row]
+        for j in range(k):
+            s -= F.A[k, j] * x1[j]
+        x1[k] = s / F.A[k, k]
+
+
+@njit(cache=True)
+def solve(F, rank, a, b, x, r):
+    """Find x; ``r`` is work space of the same size."""
+    n, B = x.size, F.B
+    _solve_rows(F, rank, b, x)
     for i in range(n):
         r[i] = a[i]
-    to_split(A, tau, rank, r, n)
-    for k in range(
-        rank, n
-    ):  # the factored block alone had its rows interchanged: B[k, :rank] still belongs to row k
+    to_split(F, rank, r)
+    # Only the factored block had its rows interchanged: B[k, :rank] still belongs to row k.
+    for k in range(rank, n):
         s = r[k]
         for j in range(rank):
             s -= B[k, j] * x[j]
         x[k] = s
     for k in range(rank, n):
-        best = int(pivots[k])
+        best = int(F.pivots[k])
         if best != k:
             x[k], x[best] = x[best], x[k]
     for k in range(rank, n):
@@ -190,29 +234,44 @@ def solve(M, A, tau, scale, order, rank, B, pivots, a, b, x, lam, r, n, m, want_
         for j in range(k + 1, n):
             s -= B[k, j] * x[j]
         x[k] = s / B[k, k]
-    from_split(A, tau, rank, x, n)
-    if want_lam:
-        for i in range(n):
-            s = a[i]
-            for j in range(n):
-                s -= M[i, j] * x[j]
-            r[i] = s
-        to_split(A, tau, rank, r, n)
-        least_norm(A, scale, order, rank, r, lam, m)
+    from_split(F, rank, x)
 
 
 @njit(cache=True)
-def least_norm(A, scale, order, rank, r, lam, m):
-    """λ of least norm with (Cᵀ λ)₁ = r₁, i.e. Σ_j R[k, j] scale_j λ_j = r_k for k < rank."""
-    if rank == m:
-        for k in range(rank - 1, -1, -1):
-            s = r[k]
-            for j in range(k + 1, rank):
-                s -= A[j, k] * lam[order[j]] * scale[order[j]]
-            lam[order[k]] = s / (A[k, k] * scale[order[k]])
-        return
-    # W Wᵀ u = r with W[k, j] = R[k, j] scale_j (rank × m), λ = Wᵀ u.  Cholesky in place; the matrix is small
-    # and this is not the fast path.
+def multipliers(M, F, rank, a, x, lam, r):
+    """Find λ of least norm with Cᵀ λ = a − M x, for the x of `solve`; ``r`` is work space of its size."""
+    n = x.size
+    for i in range(n):
+        s = a[i]
+        for j in range(n):
+            s -= M[i, j] * x[j]
+        r[i] = s
+    to_split(F, rank, r)
+    if rank == lam.size:
+        _solve_columns(F, rank, r, lam)
+    else:
+        _least_norm(F, rank, r, lam)
+
+
+@njit(cache=True)
+def _solve_columns(F, rank, r, lam):
+    """Find λ with Σ_j R[k, j] scale_j λ_j = r_k, where all rows are independent."""
+    A, scale, order = F.A, F.scale, F.order
+    for k in range(rank - 1, -1, -1):
+        s = r[k]
+        for j in range(k + 1, rank):
+            s -= A[j, k] * lam[order[j]] * scale[order[j]]
+        lam[order[k]] = s / (A[k, k] * scale[order[k]])
+
+
+@njit(cache=True)
+def _least_norm(F, rank, r, lam):
+    """Find λ of least norm with Σ_j R[k, j] scale_j λ_j = r_k for k < rank.
+
+    λ = Wᵀ u with W Wᵀ u = r and W[k, j] = R[k, j] scale_j (rank × m), by Cholesky's factorization; the matrix
+    is small, and this is not the fast path.
+    """
+    A, scale, order, m = F.A, F.scale, F.order, lam.size
     S = np.empty((rank, rank))
     u = np.empty(rank)
     for i in range(rank):

@@ -1,15 +1,16 @@
-"""Sparse LU of matrices whose pattern stays while their values change, in compiled loops over index arrays.
+"""Sparse LU of matrices with a fixed pattern and changing values, in compiled loops over index arrays.
 
-    P A Q = L U,     L lower triangular with unit diagonal, by columns; U upper triangular, by columns, its diagonal kept inverted
+    P A Q = L U,     L lower triangular with unit diagonal, stored by columns;
+                     U upper triangular, stored by columns, the inverse of its diagonal apart
 
-Q is an order of minimum degree, found once for a pattern.  P is chosen with the values, column by column,
-when the first matrix is factored (Gilbert & Peierls): as far as there are pivots on the diagonal they are
-taken, and if the backward error says that this was not stable, pivots are chosen by size.  New values are
-then factored with the pivots and the pattern that are there, as KLU does.  Each pivot is compared with the
-terms it was summed from; if one has lost its digits, pivots are chosen anew.
+Q is a minimum-degree order, computed once for a pattern.  P is chosen from the values, column by column, when
+the first matrix is factored (Gilbert & Peierls): pivots on the diagonal are preferred, and if the backward
+error shows that this was not stable, pivots are chosen by size.  New values are then factored with the
+existing pivots and pattern, as KLU does.  Each pivot is compared with the terms it was summed from; if one
+has lost its digits, new pivots are chosen.
 
-A *plan* holds what is fixed, the *memory* of a factorization all the rest, the values at its end, so that
-several runs may share a plan.  Nothing is allocated.
+A *plan* holds what is fixed for a pattern, the *memory* of a factorization everything else, so that several
+runs may share a plan.  Nothing is allocated during a run.
 
 References
 ----------
@@ -33,26 +34,26 @@ from holonome.machine.layout import Layout, Vector, Whole
 
 
 class SparseFactors(Layout):
-    """Memory of one factorization; rows and begins of columns are 32-bit integers."""
+    """Memory of one factorization; row indices and column pointers are 32-bit integers."""
 
     plan: Whole  # address
     kernel: Whole  # address of a kernel that writes the values, for the owner's use
     pattern: Whole  # address of another pattern, for the owner's use
-    chosen: Whole  # whether pivots are chosen
-    choices: Whole  # how often they were
+    chosen: Whole  # whether pivots have been chosen
+    choices: Whole  # how often
     L: Vector
     U: Vector
     inverse: Vector  # of the pivots
     x: Vector
     scale: Vector
-    check: Vector  # three, for the backward error
+    check: Vector  # three vectors, for the backward error
     L_rows: Vector
     U_rows: Vector
     L_begins: Vector
     U_begins: Vector
-    place: Vector  # of each row
-    work: Vector  # four, for the choice
-    values: Vector  # of the matrix, and behind them what the owner's kernel writes
+    place: Vector  # of each row in the pivot order
+    work: Vector  # four vectors, for the choice of pivots
+    values: Vector  # of the matrix, followed by further numbers that the owner's kernel writes
     right: Vector  # for the owner's use
 
 
@@ -62,14 +63,14 @@ PIVOT_MARGIN = 1e-8
 """A pivot smaller than this, relative to the terms it was summed from, has lost its digits."""
 
 _NOTHING_LEFT = 1e-14
-"""The same where pivots were just chosen: the matrix is singular."""
+"""The same where the pivots are newly chosen: below it the matrix counts as singular."""
 
 _STABLE = 1e-10
 """Largest backward error, max |r| / (|A||x| + |b|), that new pivots may have."""
 
 _ANY, _LARGE = 1e-12, 0.1
-"""A pivot on the diagonal is taken if it is larger than this, compared with the largest in its column, rows
-scaled to one; at first, and where that fails.
+"""A pivot on the diagonal is accepted if it is larger than this, relative to the largest in its column, with
+equilibrated rows: in the first attempt, and in the second.
 """
 
 
@@ -82,15 +83,15 @@ class Plan:
         The pattern by columns, as in ``scipy.sparse.csc_matrix`` (indptr, indices).  Row i is paired with
         column i.
     stages
-        For each column a number; a column is eliminated after its neighbours with smaller ones, without which
-        its pivot might vanish.
+        A number for each column; a column is eliminated after its neighbours with smaller numbers, since its
+        pivot might vanish otherwise.
 
     Attributes
     ----------
     array
-        The plan in memory.
+        The plan as 32-bit integers, for the compiled loops.
     fill, multiplications
-        Entries of L, as many as of U, and multiplications of a factorization, as long as all pivots are on
+        Number of entries of L (U has as many) and of multiplications in a factorization, if all pivots are on
         the diagonal.
     """
 
@@ -109,8 +110,8 @@ class Plan:
         self.array = np.concatenate([[size, entries, self.room], order, begins, rows]).astype(np.int32)
 
     def memory(self, kernel: int = 0, pattern: int = 0, further: int = 0, right: int = 0) -> np.ndarray:
-        """Memory for one factorization, and for as many further values and numbers on right-hand sides; the plan
-        must live as long.
+        """Memory for one factorization, for ``further`` values behind those of the matrix and for ``right``
+        numbers of right-hand sides; the plan must outlive it.
         """
         size, half, room = self.size, self.size // 2 + 1, self.room
         rows = room // 2 + 1
@@ -136,7 +137,7 @@ class Plan:
 
 
 class Factors(NamedTuple):
-    """Plan and memory taken apart."""
+    """Plan and memory as separate arrays."""
 
     size: int
     entries: int
@@ -189,8 +190,8 @@ def factors_in(memory):
 
 @njit(cache=True)
 def _reach(F, column, k, mark, stack, resume, reached):
-    """Rows in which column k of L U has entries, in topological order, at the end of ``reached``; returns
-    where they begin.
+    """Write the rows in which column k of L and U has entries, in topological order, to the end of
+    ``reached``; returns where they begin.
     """
     top = F.size
     for p in range(F.begins[column], F.begins[column + 1]):
@@ -221,17 +222,16 @@ def _reach(F, column, k, mark, stack, resume, reached):
 
 @njit(cache=True)
 def _choose_pivots(F, diagonal):
-    """Factor with pivoting; pivots and patterns stay in the memory.  False if no pivot is left, or no room."""
+    """Choose pivots and patterns, and store them; False if no pivot is left, or no memory."""
     size, x, place = F.size, F.x, F.place
-    mark, stack, resume, reached = (
-        F.work,
-        shift(F.work, size),
-        shift(F.work, 2 * size),
-        shift(F.work, 3 * size),
-    )
+    mark = F.work
+    stack = shift(F.work, size)
+    resume = shift(F.work, 2 * size)
+    reached = shift(F.work, 3 * size)
     in_L, in_U = 0, 0
     for i in range(size):
-        place[i], mark[i], F.scale[i], x[i] = -1, -1, 0.0, 0.0
+        place[i] = mark[i] = -1
+        F.scale[i] = x[i] = 0.0
     for p in range(F.entries):
         F.scale[F.rows[p]] = max(F.scale[F.rows[p]], abs(F.values[p]))
     for k in range(size):
@@ -273,17 +273,10 @@ def _choose_pivots(F, diagonal):
 
 @njit(cache=True)
 def _refactor(F, margin):
-    """Factor with the pivots and patterns that are there; False if a pivot is too small."""
-    x, place, L, U, L_rows, U_rows, L_begins, U_begins = (
-        F.x,
-        F.place,
-        F.L,
-        F.U,
-        F.L_rows,
-        F.U_rows,
-        F.L_begins,
-        F.U_begins,
-    )
+    """Factor with the stored pivots and patterns; False if a pivot is too small."""
+    x, place = F.x, F.place
+    L, L_rows, L_begins = F.L, F.L_rows, F.L_begins
+    U, U_rows, U_begins = F.U, F.U_rows, F.U_begins
     for i in range(F.size):
         x[i] = 0.0
     for k in range(F.size):
@@ -315,7 +308,9 @@ def _refactor(F, margin):
 
 @njit(cache=True)
 def _solve(F, right, out):
-    x, L, U, L_rows, U_rows, L_begins, U_begins = F.x, F.L, F.U, F.L_rows, F.U_rows, F.L_begins, F.U_begins
+    x = F.x
+    L, L_rows, L_begins = F.L, F.L_rows, F.L_begins
+    U, U_rows, U_begins = F.U, F.U_rows, F.U_begins
     for i in range(F.size):
         x[F.place[i]] = right[i]
     for k in range(F.size):
@@ -335,7 +330,7 @@ def _solve(F, right, out):
 
 @njit(cache=True)
 def _backward_error(F):
-    """Of A x = b with the largest entries of the rows as b, by components (Oettli & Prager)."""
+    """Componentwise backward error (Oettli & Prager) of A x = b; b holds the largest entry of each row."""
     x, r, bound = F.check, shift(F.check, F.size), shift(F.check, 2 * F.size)
     _solve(F, F.scale, x)
     for i in range(F.size):
@@ -372,5 +367,5 @@ def factor(memory):
 
 @njit(cache=True)
 def solve(memory, right, out):
-    """A⁻¹ right, which may be ``out`` itself."""
+    """Write A⁻¹ right to ``out``, which may be the same vector."""
     _solve(factors_in(memory), right, out)

@@ -1,4 +1,4 @@
-"""Animations of runs: a page for the browser that needs nothing else, or a film.
+"""Animations of runs: a self-contained page for the browser, or a film.
 
 The page draws the mechanism on a canvas and the graphs with plotly.js, which it contains, compressed. Its
 parts are the files ``page.html``, ``page.css`` and ``page.js`` beside this one.
@@ -25,7 +25,7 @@ __all__ = ["Animation", "animate"]
 
 
 class Animation:
-    """One or several runs in motion. In a notebook it shows itself.
+    """An animation of one or several runs. In a notebook it displays itself.
 
     Attributes
     ----------
@@ -36,7 +36,9 @@ class Animation:
     """
 
     def __init__(self, scenes: Sequence[Scene], title: str) -> None:
-        self.scenes, self.title, self.file = list(scenes), title, None
+        self.scenes = list(scenes)
+        self.title = title
+        self.file = None
 
     @functools.cached_property
     def html(self) -> str:
@@ -51,7 +53,7 @@ class Animation:
         return re.sub(r"{{([A-Z]+)}}", lambda match: parts[match[1]], _part("page.html"))
 
     def save(self, file: str | Path) -> Path:
-        """Write to a file: ``.html``, ``.gif`` or ``.mp4`` by its ending."""
+        """Write to a file whose suffix selects the format: ``.html``, ``.gif`` or ``.mp4``."""
         file = Path(file)
         match file.suffix.lower():
             case ".html" | ".htm":
@@ -67,7 +69,10 @@ class Animation:
 
     def _repr_html_(self) -> str:
         height = 900 if any(scene.drawing is not None for scene in self.scenes) else 640
-        return f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" style="width: 100%; height: {height}px; border: 0" loading="lazy"></iframe>'
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
+            f'style="width: 100%; height: {height}px; border: 0" loading="lazy"></iframe>'
+        )
 
     def __repr__(self) -> str:
         return f"Animation({self.title!r}" + (f", file={str(self.file)!r})" if self.file else ")")
@@ -81,7 +86,7 @@ def animate(
     titles: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Animation:
-    """Show one run in motion, or several side by side with one clock.
+    """Animate one run, or several side by side with a common clock.
 
     Parameters
     ----------
@@ -91,8 +96,8 @@ def animate(
         Where to save it; the ending says how: ``.html`` is a page that needs no network, ``.gif`` and
         ``.mp4`` are films (the latter needs ffmpeg).
     drawings : Drawing or sequence, optional
-        How to draw each; None takes the drawing of the system, or looks for points and rods in its
-        coordinates and constraints.
+        How to draw each; None takes the drawing of the system or, without one, infers points and rods from
+        its coordinates and constraints.
     titles : sequence of str, optional
         A heading for each run; by default the name of the system, and of the method where there are several.
     title : str, optional
@@ -107,10 +112,25 @@ def animate(
     --------
     >>> import holonome as hn
     >>> wheels = hn.mechanisms.wheelset()
-    >>> runs = [hn.solve(wheels.system, (0, 1), wheels.q0, wheels.v0, method=method, rtol=1e-4) for method in ("index1", "bdf")]
+    >>> runs = [
+    ...     hn.solve(wheels.system, (0, 1), wheels.q0, wheels.v0, method=method, rtol=1e-4)
+    ...     for method in ("index1", "bdf")
+    ... ]
     >>> hn.animate(runs, titles=["without projection", "with projection"])
     Animation('Wheelset')
     """
+    runs = _checked_runs(solutions)
+    scenes = _scenes(runs, drawings, titles)
+    name = runs[0].system.name.replace("_", " ")
+    animation = Animation(
+        scenes, title or (scenes[0].title if len(runs) == 1 else name[:1].upper() + name[1:])
+    )
+    if file is not None:
+        animation.save(file)
+    return animation
+
+
+def _checked_runs(solutions: Solution | Sequence[Solution]) -> list[Solution]:
     runs = [solutions] if isinstance(solutions, Solution) else list(solutions)
     if not runs or not all(isinstance(run, Solution) for run in runs):
         raise TypeError(
@@ -124,6 +144,14 @@ def animate(
             )
     if len({run.t[-1] >= run.t[0] for run in runs if run.t.size > 1}) > 1:
         raise ValueError("solutions: some run forward in time and some backward; they cannot share a clock")
+    return runs
+
+
+def _scenes(
+    runs: Sequence[Solution],
+    drawings: Drawing | Sequence[Drawing | None] | None,
+    titles: Sequence[str] | None,
+) -> list[Scene]:
     drawn: list[Any] = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
     named = [None] * len(runs) if titles is None else list(titles)
     for name, given in (("drawings", drawn), ("titles", named)):
@@ -136,16 +164,10 @@ def animate(
         Scene.of(run, drawing, heading) for run, drawing, heading in zip(runs, drawn, named, strict=True)
     ]
     for scene in scenes:
-        scene.points(scene.solution.t[:1])  # so that a wrong drawing is told of here
-    name = runs[0].system.name.replace("_", " ")
+        scene.points(scene.solution.t[:1])  # raises here if the drawing is wrong
     if titles is None and len(runs) > 1:
         scenes = [Scene(scene.solution, scene.drawing, scene.solution.method) for scene in scenes]
-    animation = Animation(
-        scenes, title or (scenes[0].title if len(runs) == 1 else name[:1].upper() + name[1:])
-    )
-    if file is not None:
-        animation.save(file)
-    return animation
+    return scenes
 
 
 def _part(name: str) -> str:

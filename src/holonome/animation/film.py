@@ -10,6 +10,7 @@ import numpy as np
 
 from holonome import plot
 from holonome.animation.scene import Scene
+from holonome.plot.motion import zigzag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,9 @@ _FRAME, _TRACE = "#59626A", "#D55E00"
 
 
 def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
-    """Write a film of all scenes, side by side with one clock, to a file whose ending says how."""
+    """Write a film of all scenes, side by side with a common clock, to a file whose suffix selects the
+    format.
+    """
     from matplotlib import animation
 
     suffix = file.suffix.lower()
@@ -38,12 +41,12 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
         if scene.drawing is None:
             raise ValueError(
                 f"drawing: missing for system {scene.solution.system.name!r}, in whose coordinates no points "
-                "are found; give drawing=hn.Drawing(...), "
-                "or write .html, which then shows the coordinates"
+                "are found; give drawing=hn.Drawing(...), or write .html, which then shows the coordinates"
             )
     spans = np.array([[scene.solution.t[0], scene.solution.t[-1]] for scene in scenes])
-    way = 1.0 if np.all(spans[:, 1] >= spans[:, 0]) else -1.0
-    begin, end = way * np.min(way * spans[:, 0]), way * np.max(way * spans[:, 1])
+    direction = 1.0 if np.all(spans[:, 1] >= spans[:, 0]) else -1.0
+    begin = direction * np.min(direction * spans[:, 0])
+    end = direction * np.max(direction * spans[:, 1])
     times = np.linspace(begin, end, int(_FPS[suffix] * _SECONDS) if begin != end else 1)
     with plot.house_style():
         figure = plot.new_figure(0.6 + 5.4 * len(scenes), 5.2, shown=False)
@@ -77,20 +80,18 @@ def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
 
 
 def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: str) -> Callable[[int], None]:
-    """Draw a scene; what is returned moves it to a frame."""
+    """Draw a scene; returns a function that moves it to a frame."""
     drawing = scene.drawing
     assert drawing is not None
     points = scene.points(np.clip(times, *sorted((scene.solution.t[0], scene.solution.t[-1]))))
     spatial = len(next(iter(points.values()))) == 3
-    points, moving, ground = drawing.seen(points), [], set(drawing.ground)
+    points = drawing.seen(points)
+    ground = set(drawing.ground)
+    moving = []
 
     def add(outline: np.ndarray, **style: Any) -> None:
-        moving.append(
-            (
-                axes.plot(*outline[..., 0].T, **{"color": colour, "solid_capstyle": "round", **style})[0],
-                outline,
-            )
-        )
+        (line,) = axes.plot(*outline[..., 0].T, **{"color": colour, "solid_capstyle": "round", **style})
+        moving.append((line, outline))
 
     def path(names: Sequence[str]) -> np.ndarray:
         return np.stack([points[name] for name in names])
@@ -100,7 +101,7 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
     for body in drawing.bodies:
         add(path([*body, body[0]]), linewidth=1.0, color=_FRAME if set(body) <= ground else colour)
     for pair in drawing.springs:
-        add(_coil(*path(pair)), linewidth=1.1, color=_FRAME)
+        add(zigzag(*path(pair)), linewidth=1.1, color=_FRAME)
     for pair in drawing.links:
         add(path(pair), linewidth=3.2, zorder=3)
     outlined = {name for body in drawing.bodies for name in body}
@@ -132,14 +133,3 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
         axes.set_title(f"{heading}t = {times[number]:.4g}")
 
     return show
-
-
-def _coil(begin: np.ndarray, end: np.ndarray, turns: int = 8) -> np.ndarray:
-    """A spring between two points that move, (points, 2, frames)."""
-    along = end - begin
-    across = 0.035 * np.stack([-along[1], along[0]])
-    place = np.concatenate(
-        [[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * turns) + 0.5) / (2 * turns), [0.85, 1.0]]
-    )
-    side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], turns), [0.0, 0.0]])
-    return begin + along * place[:, None, None] + across * side[:, None, None]

@@ -1,18 +1,18 @@
-"""A drawing for a system that has none: points from the names of its coordinates, bars and joints from its
-constraints.
+"""Infer a drawing for a system that has none: points from the names of its coordinates, bars and joints from
+its constraints.
 
 Coordinates named x and y (x1 and y1, bob_x and bob_y; with z for points in space) are a point; with an angle
-(phi1, theta_bob) they are a body in the plane. What a row of the constraints says is seen in its gradient
-along the run. Let n be its part that belongs to a point r::
+(phi1, theta_bob) they are a body in the plane. The meaning of a constraint row follows from its gradient
+along the run. Let n be the part of the gradient that belongs to a point r::
 
     rod between two points        n₁ = −n₂, parallel to r₁ − r₂
-    rod from a fixed point c      c = r − n/κ is the same at all times, with the curvature κ = τᵀ(∂n/∂r)τ, τ ⟂ n, |τ| = 1
-    rod from a guided point       the same, where the constraint depends on time and c with it
+    rod from a fixed point c      c = r − n/κ is constant, with the curvature κ = τᵀ(∂n/∂r)τ, τ ⟂ n, |τ| = 1
+    rod from a guided point       the same, where the constraint and c depend on time
     straight guide                κ = 0, and n keeps its direction
     joint of a body at r + R(φ)a  g_φ = n · R′(φ)a, linear in a
 
-This depends neither on how a constraint is written, |r|² − ℓ² or |r| − ℓ, nor on how well a run keeps it.
-Deformations of elastic elements are looked at in the same way: springs.
+This depends neither on how a constraint is written, |r|² − ℓ² or |r| − ℓ, nor on how accurately a run
+satisfies it.  Springs are found in the same way, from the deformations of elastic elements.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from holonome.results.solution import Solution
 
 _NAME = re.compile(r"(?:(?P<axis>[xyzXYZ])_?(?P<key>\w*))|(?:(?P<before>\w+?)_?(?P<last>[xyzXYZ]))")
 _RATES = ("v", "V", "vel", "velocity", "u", "w", "omega", "a", "acc", "p", "F", "f", "d")
-"""What stands before x and y if they are no positions."""
+"""Prefixes of x and y in names that are not positions."""
 _ANGLES = ("phi", "varphi", "theta", "alpha", "psi", "angle", "rotation", "rot")
 _SAMPLES = 9
 _EXACT, _CLOSE = 1e-5, 1e-3
-"""Relative errors of gradients, and of lengths in a run that drifts."""
+"""Tolerances for gradients, and for lengths in a run that drifts, both relative."""
 _MOST_ENTRIES = 1_000_000
-"""Of the gradients; rods of larger systems are not looked for."""
+"""Of the gradients; larger systems are not searched for rods."""
 _MOST_TRACES = 3
 
 
@@ -64,7 +64,7 @@ class Point:
 
 
 def inferred(solution: Solution) -> Drawing | None:
-    """A drawing from names and constraints, or None where there is nothing like a point."""
+    """A drawing from names and constraints, or None if there are no points."""
     system = solution.system
     if not system.n:
         points = named_points(list(system.states))
@@ -93,7 +93,7 @@ def inferred(solution: Solution) -> Drawing | None:
 
 
 def named_points(names: Sequence[str]) -> list[Point]:
-    """Points and bodies among coordinates, by their names; points in space alone, if there are any."""
+    """Points and bodies among coordinates, by their names; only points in space, if there are any."""
     groups: dict[str, dict[str, int]] = {}
     for row, name in enumerate(names):
         if match := _NAME.fullmatch(name):
@@ -114,7 +114,7 @@ def named_points(names: Sequence[str]) -> list[Point]:
 
 
 class _Search:
-    """Looks at each row of the constraints and of the elastic deformations at a few instants of a run."""
+    """Examines each row of the constraints and of the elastic deformations at a few instants of a run."""
 
     def __init__(self, solution: Solution, points: list[Point]) -> None:
         self.points, self.system = points, solution.system
@@ -175,11 +175,9 @@ class _Search:
     def _rod(self, row: int, i: int, j: int) -> bool:
         """A rod or a spring between two points."""
         first, second = self.points[i], self.points[j]
-        n, opposite, between = (
-            self.G[:, row, first.rows],
-            -self.G[:, row, second.rows],
-            self.q[:, first.rows] - self.q[:, second.rows],
-        )
+        n = self.G[:, row, first.rows]
+        opposite = -self.G[:, row, second.rows]
+        between = self.q[:, first.rows] - self.q[:, second.rows]
         lengths = np.linalg.norm(n, axis=1) * np.linalg.norm(between, axis=1)
         if (
             np.any(lengths == 0)
@@ -190,10 +188,9 @@ class _Search:
         return self._connect(row, first.name, second.name)
 
     def _rod_or_guide(self, row: int, k: int) -> bool:
-        """What one row says of one point: a distance from a point that is fixed or driven, or a straight
-        guide.
-        """
-        point, r = self.points[k], self.q[:, self.points[k].rows]
+        """A row that involves one point: its distance from a fixed or driven point, or a straight guide."""
+        point = self.points[k]
+        r = self.q[:, point.rows]
         n = self.G[:, row, point.rows]
         length = np.linalg.norm(n, axis=1)
         if np.any(length < 1e-9 * np.max(length)):
@@ -231,18 +228,17 @@ class _Search:
     def _curvature(self, row: int, point: Point, t: float, q: np.ndarray) -> float:
         """τᵀ (∂n/∂r) τ."""
         assert self.gradients is not None
-        n, step, tau = self.gradients(t, q)[row, point.rows], 1e-4 * self.scale, np.zeros(q.size)
+        n = self.gradients(t, q)[row, point.rows]
+        step = 1e-4 * self.scale
+        tau = np.zeros(q.size)
         across = np.array([-n[1], n[0]]) if n.size == 2 else np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
         tau[point.rows] = across / np.linalg.norm(across)
-        return float(
-            (self.gradients(t, q + step * tau)[row] - self.gradients(t, q - step * tau)[row])
-            @ tau
-            / (2 * step)
-        )
+        change = self.gradients(t, q + step * tau)[row] - self.gradients(t, q - step * tau)[row]
+        return float(change @ tau / (2 * step))
 
     def _joint(self, touched: tuple[int, ...], G: np.ndarray) -> None:
-        """A point that two bodies share, or that slides or stays in the frame: a from g_φ = n · R′(φ) a, by
-        least squares over all rows and times.
+        """A point that two bodies share, or that slides on or is fixed to the frame: a from g_φ = n · R′(φ)
+        a, by least squares over all rows and times.
         """
         owners, places = [], []
         for k in touched:
@@ -250,10 +246,8 @@ class _Search:
             if body.angle is not None:
                 sin, cos = np.sin(self.q[:, body.angle]), np.cos(self.q[:, body.angle])
                 turned = np.array([[-sin, -cos], [cos, -sin]])  # R′(φ)
-                A, b = (
-                    np.einsum("kri,ijk->krj", G[:, :, body.rows], turned).reshape(-1, 2),
-                    G[:, :, body.angle].ravel(),
-                )
+                A = np.einsum("kri,ijk->krj", G[:, :, body.rows], turned).reshape(-1, 2)
+                b = G[:, :, body.angle].ravel()
                 a, *_ = np.linalg.lstsq(A, b, rcond=1e-6)
                 if np.any(np.abs(A @ a - b) > _EXACT * self.scale * np.max(np.abs(G))):
                     return
@@ -304,7 +298,7 @@ class _Search:
                 )
 
     def drawing(self) -> Drawing:
-        """Put together. What is not held leaves a trace; of many the last."""
+        """The result; free points leave traces, or only the last one if there are many."""
         points, joints, fixed, driven = self.points, self.joints, self.fixed, self.driven
 
         def places(t, q):

@@ -1,5 +1,5 @@
-"""What an animation shows of a run: the points of its drawing in frames at equal distances in time, and
-curves of energy and drift.
+"""What an animation shows of a run: the points of its drawing in frames equally spaced in time, and curves of
+energy and drift.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ ROOM = 3_000_000
 frames.
 """
 MOST_POINTS = 2400
-"""Of a curve."""
+"""Most points of a curve."""
 _MOST_COORDINATES = 8
 _COARSE = 0.02
-"""Stored points are too far apart to draw what lies between if a polynomial through them errs by more, in
+"""Stored points are too far apart for interpolation if the error of a polynomial through them is larger, in
 units of the motion's extent.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A run, and how to draw it: as told, as its system tells, or as inferred; None where there is nothing
-    but coordinates.
+    """A run and its drawing: the given one, that of the system, or an inferred one; None where only
+    coordinates can be shown.
     """
 
     solution: Solution
@@ -54,14 +54,14 @@ class Scene:
 
     @cached_property
     def kept(self) -> np.ndarray:
-        """Indices of the stored points, each time once."""
+        """Indices of the stored points, without repeated times."""
         t = self.solution.t
-        way = 1.0 if t[-1] >= t[0] else -1.0
-        return np.flatnonzero(np.diff(t, prepend=t[0] - way) * way > 0)
+        direction = 1.0 if t[-1] >= t[0] else -1.0
+        return np.flatnonzero(np.diff(t, prepend=t[0] - direction) * direction > 0)
 
     def positions(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and states at any times: from the dense output, or a polynomial through values and
-        rates; where points are too sparse, those of the last one.
+        """Coordinates and states at any times: from the dense output, or by interpolation of values and
+        rates; if the points are too far apart for that, the values of the point before.
         """
         solution, n = self.solution, self.solution.system.n
         if solution.sol is not None and n:
@@ -86,16 +86,19 @@ class Scene:
     def small_print(self) -> str:
         """Method, tolerances and steps."""
         solution = self.solution
-        tolerances = np.unique(
-            np.asarray(solution.atol)[np.asarray(solution.atol) < 1e100]
-        )  # what is not tested has a huge one
+        given = np.asarray(solution.atol)
+        tolerances = np.unique(given[given < 1e100])  # components that are not tested have a huge tolerance
         atol = _number(float(tolerances[0])) if tolerances.size == 1 else "by component"
         rejected = f", {solution.rejections} rejected" if solution.rejections else ""
-        return f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} steps{rejected} · {solution.t.size} points"
+        return (
+            f"{solution.method} · rtol {_number(solution.rtol)}, atol {atol} · {solution.steps} "
+            f"steps{rejected} · {solution.t.size} points"
+        )
 
     def curves(self) -> list[dict[str, Any]]:
-        """Panel, name, times and values of each curve; of long runs the points that stand out."""
-        solution, t, found = self.solution, self.solution.t, []
+        """Panel, name, times and values of each curve; long runs are thinned out."""
+        solution, t = self.solution, self.solution.t
+        found = []
 
         def add(panel: str, name: str, values: np.ndarray) -> None:
             chosen = telling(t, values)
@@ -127,7 +130,7 @@ class Scene:
         return found
 
     def data(self, room: float) -> dict[str, Any]:
-        """All that the page needs to know, within about `room` bytes for the positions."""
+        """The data of the page, with about `room` bytes for the positions."""
         solution = self.solution
         span = [float(solution.t[0]), float(solution.t[-1])]
         known = {
@@ -140,10 +143,11 @@ class Scene:
                 for curve in self.curves()
             ],
         }
-        if self.drawing is None:
-            return known
-        drawing = self.drawing
-        start = self.points(solution.t[:1])
+        return known if self.drawing is None else known | self._moving_points(self.drawing, span, room)
+
+    def _moving_points(self, drawing: Drawing, span: list[float], room: float) -> dict[str, Any]:
+        """The drawing, and its points in each frame."""
+        start = self.points(self.solution.t[:1])
         values = sum(xyz.size for name, xyz in start.items() if name not in drawing.ground)
         count = max(2, min(MOST_FRAMES, int(room / (16 / 3) / max(values, 1)))) if span[1] != span[0] else 1
         points = self.points(np.linspace(span[0], span[1], count))
@@ -159,7 +163,7 @@ class Scene:
             if moving
             else np.zeros((count, 0, dimension))
         )
-        return known | {
+        return {
             "frames": count,
             "dimension": dimension,
             "origin": origin.tolist(),
@@ -178,8 +182,8 @@ class Scene:
 
 
 def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
-    """Values at other times by Hermite's polynomial of degree 5 or 3, whichever predicts better what lies
-    between every other point.
+    """Values at other times by Hermite interpolation of degree 5 or 3, whichever reproduces every second
+    point better from the others.
     """
     values = derivatives[0]
     if t.size < 2 or not values.size:
@@ -192,22 +196,18 @@ def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray
             if t.size > 4
             else np.zeros((1, 1))
         )
-        errors[count] = (
-            np.max(np.abs(missed) / np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300), initial=0.0)
-            / 4**count
-        )  # on intervals of half the length
-        errors[count] = errors[count] if all(np.all(np.isfinite(x)) for x in known) else np.inf
+        extent = np.maximum(np.ptp(values, axis=1, keepdims=True), 1e-300)
+        error = np.max(np.abs(missed) / extent, initial=0.0) / 4**count  # on intervals of half the length
+        errors[count] = error if all(np.all(np.isfinite(x)) for x in known) else np.inf
     count = min(errors, key=lambda key: errors[key])
     if errors[count] > _COARSE:
-        way = 1.0 if t[-1] > t[0] else -1.0
-        return values[:, np.clip(np.searchsorted(way * t, way * times, side="right") - 1, 0, t.size - 1)]
+        return values[:, _before(t, times, t.size - 1)]
     return hermite(t, derivatives[:count], times)
 
 
 def hermite(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
     """Piecewise polynomial through values, rates and, if given, second derivatives, each (n, points)."""
-    way = 1.0 if t[-1] > t[0] else -1.0
-    k = np.clip(np.searchsorted(way * t, way * times, side="right") - 1, 0, t.size - 2)
+    k = _before(t, times, t.size - 2)
     h = t[k + 1] - t[k]
     x = (times - t[k]) / h
     if len(derivatives) == 2:
@@ -219,7 +219,14 @@ def hermite(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray)
             x**2 * (1 - x) ** 3 / 2,
         ]
         end = [x**3 * (10 - 15 * x + 6 * x**2), -(x**3) * (4 - 7 * x + 3 * x**2), x**3 * (1 - x) ** 2 / 2]
-    return sum(h**j * (begin[j] * y[:, k] + end[j] * y[:, k + 1]) for j, y in enumerate(derivatives))  # type: ignore[return-value]
+    terms = [h**j * (begin[j] * y[:, k] + end[j] * y[:, k + 1]) for j, y in enumerate(derivatives)]
+    return np.sum(terms, axis=0)
+
+
+def _before(t: np.ndarray, times: np.ndarray, last: int) -> np.ndarray:
+    """Indices of the stored points before these times, up to ``last``."""
+    direction = 1.0 if t[-1] > t[0] else -1.0
+    return np.clip(np.searchsorted(direction * t, direction * times, side="right") - 1, 0, last)
 
 
 def _number(x: float) -> str:
@@ -232,8 +239,8 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 
 def telling(t: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Indices of points that show a curve: all of them, or the lowest and the highest in each of equal
-    intervals of time, with both ends.
+    """Indices of the points that represent a curve: all of them or, of many, both ends and the lowest and
+    highest in each of equal time intervals.
     """
     if t.size <= MOST_POINTS:
         return np.arange(t.size)

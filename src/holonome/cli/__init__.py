@@ -1,8 +1,8 @@
-"""The command ``holonome``: see it work, run a mechanism or a model of one's own, compare methods, animate,
-reproduce the papers.
+"""The command ``holonome``: a demo, runs of mechanisms and of your own models, comparisons of methods,
+animations, reproduction of the papers.
 
-One command is one file here. What takes long to load is imported inside the functions that need it, so that
-``--help`` and completion answer at once.
+Each command has its own file. Modules that take long to load are imported inside the functions that need
+them, so that ``--help`` and completion respond at once.
 """
 
 from holonome.cli import animate, compare, demo, doctor, lists, new, reproduce, run

@@ -1,4 +1,4 @@
-"""``holonome animate``: a mechanism in motion."""
+"""``holonome animate``: animations of mechanisms."""
 
 from __future__ import annotations
 
@@ -41,13 +41,9 @@ def animate(
     from holonome.cli.subject import find
 
     subject = find(model, arguments, changes, name, until)
-    file = (
-        Path(f"{subject.mechanism.name}.html")
-        if out is None
-        else out / f"{subject.mechanism.name}.html"
-        if out.is_dir()
-        else out
-    )
+    file = out or Path()
+    if file.is_dir():
+        file /= f"{subject.mechanism.name}.html"
     if file.suffix not in ENDINGS:
         raise ValueError(f"--out: {str(file)!r} ends in {file.suffix!r}; use {', '.join(ENDINGS)}")
     if beside and subject.saved is not None:
@@ -73,7 +69,7 @@ def animate(
 
 
 def write_animation(file: Path, runs: list[Done], title: str | None = None) -> None:
-    """The runs in motion, side by side if there are several."""
+    """Animate the runs, side by side if there are several."""
     from holonome.animation import animate
 
     titles = None if len(runs) == 1 else ["with projection", "without projection"]

@@ -1,4 +1,4 @@
-"""The application that the commands belong to: help, exit codes, errors in one sentence."""
+"""The application to which the commands belong: help, exit codes, error messages of one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXIT_CODES = (
 
 
 class _PlainFlags:
-    """Help in which a flag takes no value; typer would write <bool> behind it."""
+    """Help in which flags take no value; typer would append <bool>."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters = super().get_params(ctx)  # type: ignore[misc]
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def fail(text: str, code: int) -> None:
-    """Say in one line what went wrong, and stop."""
+    """Print an error message of one line, and exit."""
     from rich.console import Console
     from rich.text import Text
 

@@ -31,7 +31,7 @@ def subjects(incomplete: str) -> list[str]:
 
 
 def methods(incomplete: str) -> list[tuple[str, str]]:
-    """Methods with what they are for."""
+    """Methods, with a summary of each."""
     from holonome.solving.methods import methods
 
     known = {
@@ -42,14 +42,14 @@ def methods(incomplete: str) -> list[tuple[str, str]]:
 
 
 def papers(incomplete: str) -> list[str]:
-    """Papers, and all of them."""
+    """Names of papers, and "all"."""
     from holonome.papers import names
 
     return [name for name in ["all", *names()] if name.startswith(incomplete)]
 
 
 def experiments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
-    """Tables and figures of the paper that was named before."""
+    """Tables and figures of the paper named before."""
     from holonome import papers
 
     name = ctx.params.get("paper")

@@ -1,4 +1,4 @@
-"""``holonome demo``: see it work."""
+"""``holonome demo``: a first demonstration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def demo(
 
     printing.require_folder("--out", out)
     printing.compile_engine()
-    andrews, pendulum = mechanisms.get("andrews"), replace(mechanisms.get("pendulum"), t_span=(0.0, 100.0))
+    andrews = mechanisms.get("andrews")
+    pendulum = replace(mechanisms.get("pendulum"), t_span=(0.0, 100.0))
     squeezer = simulate(Subject(andrews))
     held, loose = (simulate(Subject(pendulum), projection=projection) for projection in (True, False))
     console = printing.out()
@@ -119,10 +120,6 @@ def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Sol
 
 
 def _length(metres: float) -> str:
-    return (
-        f"{metres * 100:.2g} cm"
-        if metres >= 1e-2
-        else f"{metres * 1e3:.2g} mm"
-        if metres >= 1e-4
-        else f"{metres:.1e} m"
-    )
+    if metres >= 1e-2:
+        return f"{metres * 100:.2g} cm"
+    return f"{metres * 1e3:.2g} mm" if metres >= 1e-4 else f"{metres:.1e} m"

@@ -26,7 +26,7 @@ _OPTIONAL = {"pandas": "sol.to_pandas()", "xarray": "sol.to_xarray(), .nc files"
 
 @dataclass(frozen=True)
 class Check:
-    """Something that was looked at: whether it is well, what was found, and what to do about it."""
+    """A check: whether it passed, what was found, and a remedy."""
 
     name: str
     well: bool
@@ -125,19 +125,14 @@ def _processor() -> str:
     name = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
-        name = next(
-            (
-                line.partition(":")[2].strip()
-                for line in cpuinfo.read_text(errors="replace").splitlines()
-                if line.startswith("model name")
-            ),
-            name,
-        )
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        name = models[0] if models else name
     return f"{name} ({llvm.get_host_cpu_name()})" if name else llvm.get_host_cpu_name()
 
 
 def _caches() -> dict[str, tuple[list[Path], tuple[str, ...]]]:
-    """Folders of compiled code and the files there that are ours."""
+    """Folders of compiled code, and patterns of our files in them."""
     from holonome.machine import engine_cache
     from holonome.machine.cache import cache_folder
 
@@ -153,7 +148,7 @@ def _files(folders: list[Path], patterns: tuple[str, ...]) -> list[Path]:
 
 
 def _delete(folders: list[Path], patterns: tuple[str, ...]) -> int:
-    """Delete the files; how many bytes they had."""
+    """Delete the files, and return their size in bytes."""
     total = 0
     for file in _files(folders, patterns):
         total += file.stat().st_size
@@ -175,7 +170,7 @@ def _caches_in_order() -> Iterator[Check]:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can be made there, the folder included."""
+    """Whether a file can be created in the folder, or the folder itself if it does not exist."""
     while not folder.exists():
         folder = folder.parent
     try:
@@ -220,9 +215,8 @@ def _pendulum() -> tuple[bool, str]:
     assert pendulum.exact is not None
     found = solve(pendulum.system, (0.0, 10.0), pendulum.q0, pendulum.v0, rtol=1e-10, atol=1e-12)
     error = relative(found.q, pendulum.exact(found.t)[0])
-    return found.success and error < 1e-7 and found.drift[
-        0
-    ] < 1e-14, f"error {error:.1e}, {found.drift_in_words}"
+    well = found.success and error < 1e-7 and found.drift[0] < 1e-14
+    return well, f"error {error:.1e}, {found.drift_in_words}"
 
 
 def _andrews(method: str) -> tuple[bool, str]:
@@ -232,7 +226,8 @@ def _andrews(method: str) -> tuple[bool, str]:
     from holonome.mechanisms.andrews import PUBLISHED
     from holonome.solving.solve import solve
 
-    andrews, rtol = mechanisms.get("andrews"), 1e-10 if method == "dop853" else 1e-9
+    andrews = mechanisms.get("andrews")
+    rtol = 1e-10 if method == "dop853" else 1e-9
     problem = andrews.system, andrews.t_span, andrews.q0, andrews.v0
     found = solve(*problem, method=method, rtol=rtol, atol=1e-3 * rtol)
     times = []
@@ -249,7 +244,7 @@ def _andrews(method: str) -> tuple[bool, str]:
 
 
 def _fresh_model() -> tuple[bool, str]:
-    """A model that no cache knows, from functions to the first result."""
+    """A model that is in no cache, from its functions to the first result."""
     import numpy as np
 
     from holonome.problem.system import System
@@ -261,9 +256,9 @@ def _fresh_model() -> tuple[bool, str]:
     found = solve(rod, (0.0, 1.0), [length, 0.0])
     took = time.perf_counter() - begin
     paths = set(rod.paths.values())
-    return found.success and paths <= {"constant", "traced"} and abs(
-        np.hypot(*found.q[:, -1]) - length
-    ) < 1e-13, f"{took * 1e3:.0f} ms from its functions to the first result"
+    exact = abs(np.hypot(*found.q[:, -1]) - length) < 1e-13
+    well = found.success and paths <= {"constant", "traced"} and exact
+    return well, f"{took * 1e3:.0f} ms from its functions to the first result"
 
 
 def _picture() -> tuple[bool, str]:

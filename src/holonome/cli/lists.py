@@ -1,4 +1,4 @@
-"""``holonome mechanisms`` and ``holonome methods``: what there is."""
+"""``holonome mechanisms`` and ``holonome methods``: lists of what is available."""
 
 from __future__ import annotations
 
@@ -47,18 +47,12 @@ def list_mechanisms(as_json: options.Json = False) -> None:
         *(columns if wide else columns[:2]),
     )
     for name, mechanism in made.items():
-        known = (
-            "exact"
-            if mechanism.exact
-            else f"{mechanism.reference.digits} digits"
-            if mechanism.reference
-            else "–"
-        )
+        known = f"{mechanism.reference.digits} digits" if mechanism.reference else "–"
+        if mechanism.exact:
+            known = "exact"
         about = Text(short(mechanism.title)) + Text(f"\n{mechanism.source}", style="dim")
-        sizes, rest = (
-            (str(mechanism.system.n), str(mechanism.system.m)),
-            ("{:g} … {:g}".format(*mechanism.t_span), known),
-        )
+        sizes = str(mechanism.system.n), str(mechanism.system.m)
+        rest = "{:g} … {:g}".format(*mechanism.t_span), known
         table.add_row(name, about, *sizes, *(rest if wide else ()))
     out().print(table)
     out().print("\nn coordinates, m constraints.  Run one: [bold]holonome run pendulum --out pendulum.png[/]")

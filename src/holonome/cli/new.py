@@ -1,4 +1,4 @@
-"""``holonome new``: a first model to change."""
+"""``holonome new``: a first model to start from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rod(q, p):                                          # zero where it holds
     return (X - x) ** 2 + Y**2 - p.l**2
 
 
-drawing = hn.Drawing(                                   # without one, points and rods are looked for in the coordinates
+drawing = hn.Drawing(                                   # without one, it is inferred from the coordinates
     points=lambda q: {{"wall": (-1.5, 0.0), "cart": (q[0], 0.0), "bob": (q[1], q[2])}},
     links=[("cart", "bob")],
     springs=[("wall", "cart")],

@@ -15,7 +15,8 @@ MODEL = """A model of your own is a Python file that defines a system and a star
     rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1)
     q0, t_span = [1, 0], (0, 10)
 
-with v0 where it does not start at rest. Instead of these, start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Mechanism will do.
+with v0 if it does not start at rest. Instead of q0, v0 and t_span you can define
+start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Mechanism.
 
 Begin with: holonome new my_model.py"""
 

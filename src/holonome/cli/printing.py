@@ -34,7 +34,7 @@ def plain_table(*columns: tuple[str, dict[str, Any]]) -> Table:
 
 
 def print_summary(console: Console, title: str, rows: list[tuple[str, str]]) -> None:
-    """Headings and what there is to say, below a title."""
+    """Print a table of headings and texts below a title."""
     if title:
         console.print(Text(title, style="bold"))
     table = Table.grid(padding=(0, 2))
@@ -46,7 +46,7 @@ def print_summary(console: Console, title: str, rows: list[tuple[str, str]]) -> 
 
 
 def without_nan(value: Any) -> Any:
-    """JSON knows neither infinities nor NaN; they become null."""
+    """The value with infinities and NaN, which JSON does not have, replaced by None."""
     if isinstance(value, dict):
         return {key: without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -61,22 +61,18 @@ def print_json(value: Any) -> None:
 
 
 def short(title: str) -> str:
-    """A title without what it says in parentheses, which its source says again."""
+    """A title without its parentheses, whose content is also in the source."""
     return title.partition(" (")[0]
 
 
 def duration(seconds: float) -> str:
-    return (
-        f"{seconds:.2g} s"
-        if seconds >= 1
-        else f"{seconds * 1e3:.3g} ms"
-        if seconds >= 1e-4
-        else f"{seconds * 1e6:.0f} µs"
-    )
+    if seconds >= 1:
+        return f"{seconds:.2g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.0f} µs"
 
 
 def create_folders(files: list[Path]) -> set[Path]:
-    """Make the folders that the files need, and say which were not there."""
+    """Create the folders of the files, and return those that are new."""
     created = {file.parent for file in files if not file.parent.is_dir()}
     for folder in created:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +80,7 @@ def create_folders(files: list[Path]) -> set[Path]:
 
 
 def told(file: Path, created: set[Path]) -> str:
-    """Where a file is."""
+    """The path of a file, and whether its folder is new."""
     return f"{file} (in a new folder)" if file.parent in created else str(file)
 
 
@@ -94,7 +90,7 @@ def require_folder(option: str, folder: Path | None) -> None:
 
 
 def compile_engine() -> None:
-    """Compile the engine, visibly, if that is still to come."""
+    """Compile the engine, with a message, unless it is compiled already."""
     from holonome import mechanisms
     from holonome.solving.first_use import ensure_compiled
     from holonome.solving.solve import solve
@@ -107,8 +103,8 @@ def compile_engine() -> None:
 
 @contextmanager
 def alive(text: str, patience: float = 1.0) -> Iterator[None]:
-    """Show that something goes on, once it takes longer than one's patience: a spinner with the seconds gone
-    by, or dots without a terminal.
+    """Show that work is in progress once it takes longer than ``patience``: a spinner with the elapsed time
+    or, without a terminal, dots.
     """
     console, done = Console(stderr=True), threading.Event()
 
@@ -140,11 +136,11 @@ def alive(text: str, patience: float = 1.0) -> Iterator[None]:
 def working(
     name: str, patience: float = 1.0, part: tuple[int, int, float] = (0, 1, 0.0)
 ) -> Iterator[Callable[..., None]]:
-    """A function that is told the fraction done and what comes next. The bar appears after a second, on a
-    terminal alone; it swings until a fraction is known.
+    """A function to be called with the fraction done and what comes next. The bar appears after a second, on
+    terminals only; it swings until a fraction is known.
 
-    Of a work in parts, `part` is the number of this one, how many there are and when the first began; a
-    second bar tells how far all have come, and about how much is left.
+    For work in several parts, `part` is the number of this one, their total number and the time at which the
+    first began; a second bar then shows the overall progress and the estimated time left.
     """
     console, done = Console(stderr=True), threading.Event()
     columns = (

@@ -1,8 +1,9 @@
-"""``holonome reproduce``: tables and figures of the papers, computed anew."""
+"""``holonome reproduce``: tables and figures of the papers, recomputed."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +60,8 @@ def reproduce(
     printing.require_folder("--out", out)
     printing.compile_engine()
     created = set() if out is None else printing.create_folders([out / "any"])
-    results, failed, reported, since = [], [], [], time.perf_counter()
+    results, failed, reported = [], [], []
+    since = time.perf_counter()
     for number, (of, name, compute) in enumerate(chosen):
         begin = time.perf_counter()
         try:
@@ -72,36 +74,25 @@ def reproduce(
         except Exception as error:
             if ctx.find_root().params.get("traceback"):
                 raise
-            failed.append(f"{f'{of} {name}' if paper == 'all' else name} ({type(error).__name__}: {error})")
-            reported.append(
-                report.Failure(of, name, f"{type(error).__name__}: {error}", time.perf_counter() - begin)
-            )
+            message = f"{type(error).__name__}: {error}"
+            failed.append(f"{f'{of} {name}' if paper == 'all' else name} ({message})")
+            reported.append(report.Failure(of, name, message, time.perf_counter() - begin))
             continue
         reported.append(result)
         results.append({**result.to_dict(), "files": [str(file) for file in files]})
         if not as_json:
+            written = [("written", printing.told(file, created)) for file in files]
             console.print(result)
-            printing.print_summary(
-                console,
-                "",
-                [
-                    ("time", printing.duration(result.seconds)),
-                    *(("written", printing.told(file, created)) for file in files),
-                ],
-            )
+            printing.print_summary(console, "", [("time", printing.duration(result.seconds)), *written])
             console.print()
     if as_json:
         printing.print_json(results)
     elif len(results) > 1:
-        total: dict[str, int] = {}
+        total: Counter[str] = Counter()
         for result in results:
-            for verdict, times in result["verdicts"].items():
-                total[verdict] = total.get(verdict, 0) + times
-        printing.print_summary(
-            console,
-            "Rows and statements together",
-            [(verdict, str(times)) for verdict, times in total.items()],
-        )
+            total.update(result["verdicts"])
+        counts = [(verdict, str(times)) for verdict, times in total.items()]
+        printing.print_summary(console, "Rows and statements together", counts)
     if out is not None:
         with printing.working("writing the report"):
             page = report.write(reported, out)
@@ -128,7 +119,7 @@ def _list_papers(console: Console) -> None:
 
 
 def _experiments(name: str, names: list[str]) -> list[tuple[str, str, Callable[..., Experiment]]]:
-    """The functions that were asked for, each with its paper and its name."""
+    """The requested functions, each with its paper and its name."""
     from holonome import papers
 
     if name == "all":

@@ -1,4 +1,4 @@
-"""``holonome run``: simulate a mechanism, a model of one's own, or look at a saved result."""
+"""``holonome run``: simulate a mechanism or your own model, or show a saved result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from holonome.cli.simulation import Done
     from holonome.mechanisms.mechanism import Mechanism
 
-_OUT = "Write a picture (.png, .svg, .pdf), data (.csv, .npz, .nc) or an animation (.html, .gif, .mp4); a folder gets a picture and a table; may be repeated."
+_OUT = (
+    "Write a picture (.png, .svg, .pdf), data (.csv, .npz, .nc) or an animation (.html, .gif, .mp4); a "
+    "folder gets a picture and a table; may be repeated."
+)
 
 
 @app.command(cls=Command, epilog=options.MODEL)

@@ -1,4 +1,4 @@
-"""Running what the command line names, and telling what happened."""
+"""Run the subject of a command, and summarize the result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Done:
 
 
 def simulate(subject: Subject, **options: Any) -> Done:
-    """Run it, a short run twice, so that the time is that without loading."""
+    """Run it; short runs are repeated, so that the time does not include loading."""
     mechanism = subject.mechanism
 
     def once() -> tuple[float, Solution]:
@@ -61,7 +61,7 @@ def simulate(subject: Subject, **options: Any) -> Done:
 
 
 def with_order(method: str, max_order: int | None) -> str | Method:
-    """A method whose order is limited; only those with BDF can be."""
+    """A method with limited order; only methods with BDF have this option."""
     if max_order is None:
         return method
     chosen = resolve(method)[1]
@@ -73,7 +73,7 @@ def with_order(method: str, max_order: int | None) -> str | Method:
 
 
 def stop_if_failed(solution: Solution) -> None:
-    """End the command with the code that says what happened."""
+    """Exit with an error code if the run failed."""
     if not solution.success:
         fail(solution.message, INTERRUPTED if solution.message.startswith("interrupted") else FAILED)
 
@@ -95,41 +95,33 @@ def targets(paths: list[Path], name: str, endings: tuple[str, ...] = PICTURES + 
 
 def relative(found: np.ndarray, expected: np.ndarray | None) -> float:
     """Largest error relative to the largest value."""
-    return (
-        math.nan if expected is None else float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
-    )
+    if expected is None:
+        return math.nan
+    return float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
 
 
 def error(done: Done) -> tuple[float, str] | None:
-    """Largest relative error of the positions, and against what."""
+    """Largest relative error of the positions, and the reference in words."""
     mechanism, solution = done.mechanism, done.solution
     if mechanism.exact is not None and solution.t.size:
         return relative(solution.q, mechanism.exact(solution.t)[0]), "the exact solution"
     reference = mechanism.reference
-    if (
-        reference is not None
-        and reference.q is not None
-        and solution.t.size
-        and solution.t[-1] == reference.t
-    ):
-        return relative(
-            solution.q[:, -1], reference.q
-        ), f"the reference at t = {reference.t:g} ({reference.digits} digits)"
-    return None
+    if reference is None or reference.q is None or not solution.t.size or solution.t[-1] != reference.t:
+        return None
+    source = f"the reference at t = {reference.t:g} ({reference.digits} digits)"
+    return relative(solution.q[:, -1], reference.q), source
 
 
 def energy(solution: Solution) -> tuple[float, float] | None:
     """Initial energy and its largest change."""
     values = solution.energy
-    return (
-        None
-        if values is None or not values.size
-        else (float(values[0]), float(np.max(np.abs(values - values[0]))))
-    )
+    if values is None or not values.size:
+        return None
+    return float(values[0]), float(np.max(np.abs(values - values[0])))
 
 
 def rows(done: Done) -> list[tuple[str, str]]:
-    """What there is to say about a run, as (heading, text)."""
+    """The summary of a run, as (heading, text)."""
     solution, system = done.solution, done.solution.system
     told = [
         ("system", system.sizes_in_words),
@@ -162,7 +154,7 @@ def rows(done: Done) -> list[tuple[str, str]]:
 
 
 def as_dict(done: Done, files: list[Path]) -> dict[str, Any]:
-    """The same for machines, with the state at the end."""
+    """The summary of a run for JSON, with the final state."""
     solution, system = done.solution, done.solution.system
     known, found = energy(solution), error(done)
     final = {}

@@ -1,4 +1,4 @@
-"""What is to be run: a built-in mechanism, a model in a file of the user, or a saved result."""
+"""The subject of a command: a built-in mechanism, a model in the user's file, or a saved result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _START = ("q0", "v0", "t_span", "s0", "w0")
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A system with a start and an end, and further initial values; or a result that was saved."""
+    """A system with initial values and a time span, or a saved result."""
 
     mechanism: Mechanism
     further: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def find(
     name: str | None = None,
     until: float | None = None,
 ) -> Subject:
-    """What the command line names.
+    """The subject named on the command line.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def find(
     name
         Which of several systems in a file.
     until
-        Final time, if it is not the usual one.
+        Final time, if not the default.
     """
     built, changed = _assignments("--with", arguments), _assignments("--set", changes)
     path, accepted = Path(text), []
@@ -96,7 +96,7 @@ def find(
 
 
 def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> Mechanism:
-    """A mechanism; what its function takes goes there, so that the start fits."""
+    """A mechanism; changes that its function accepts are passed to it, so that the start is consistent."""
     available = mechanisms.available()
     if name not in available:
         near = difflib.get_close_matches(name, available, n=3, cutoff=0.5)
@@ -151,9 +151,9 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
     if isinstance(chosen, Mechanism):
         return Subject(chosen)
     start = _start(path, values)
-    t_span = (
-        start.get("t_span") if start.get("t_span") is not None else None if until is None else (0.0, until)
-    )
+    t_span = start.get("t_span")
+    if t_span is None and until is not None:
+        t_span = (0.0, until)
     if t_span is None:
         raise ValueError(f"{path.name}: has no t_span; add t_span = (0, 10), or give --until")
     if np.shape(t_span) != (2,):
@@ -198,7 +198,7 @@ def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _executed(path: Path) -> dict[str, Any]:
-    """What a file defines; whatever goes wrong in it is told in one sentence with its line."""
+    """What a file defines; errors in it become one sentence with the line number."""
     if not path.is_file():
         raise ValueError(f"{str(path)!r}: there is no such file")
     name = f"holonome_model_{path.stem}"
@@ -234,7 +234,7 @@ def _line(error: BaseException, path: Path) -> int | str:
 
 
 def _saved(path: Path) -> Subject:
-    """A result that was saved, as if it had just been computed."""
+    """A saved result, as if it had just been computed."""
     if not path.is_file():
         raise ValueError(f"{str(path)!r}: there is no such file")
     solution = Solution.load(path)

@@ -48,7 +48,7 @@ class CouplingJacobians(NamedTuple):
 
 
 class PositionCoupling:
-    """Constraints g(t, q_1, …) = 0 between subsystems, given by a function of the user.
+    """Constraints g(t, q_1, …) = 0 between subsystems, given by the user's function.
 
     Their derivatives come from a System that has no other equations.
     """
@@ -95,12 +95,13 @@ class PositionCoupling:
         """Exact if the function can be traced, otherwise by differences."""
         n = self.n
         exact = is_traced(self.system)
-        name, build = (
-            ("coupling jacobian", coupling_jacobian) if exact else ("coupling terms", coupling_terms)
-        )
+        if exact:
+            kernel = self.system.kernel("coupling jacobian", coupling_jacobian)
+        else:
+            kernel = self.system.kernel("coupling terms", coupling_terms)
         out = np.empty((t.size, n + self.m, 2 * n))
         done = jacobians_at_points(
-            self.system.kernel(name, build).address,
+            kernel.address,
             t,
             np.hstack([q, v]),
             np.hstack([a, lam]),

@@ -2,7 +2,7 @@
 motion at the same points.
 
 There are three kinds: the one-step methods of Wang, Hou & Modnak with their own sub-steps, all methods of
-:func:`holonome.solve`, and functions of the user (:class:`WindowSolver`).
+:func:`holonome.solve`, and the user's functions (:class:`WindowSolver`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class MethodSolver:
 
 
 class UserSolver:
-    """A function of the user."""
+    """The user's own function."""
 
     def __init__(self, name: str, solver: WindowSolver, subsystem: Subsystem, mesh: Mesh) -> None:
         self._name = name
@@ -121,9 +121,8 @@ class UserSolver:
     def motion(self, t: np.ndarray, y: np.ndarray, forces: np.ndarray) -> Motion:
         n = self._subsystem.n
         force = self._mesh.polynomial(t, forces)
-        returned = [
-            np.asarray(x, dtype=float) for x in self._solver(t.copy(), y[:n].copy(), y[n:].copy(), force)
-        ]
+        motion = self._solver(t.copy(), y[:n].copy(), y[n:].copy(), force)
+        returned = [np.asarray(x, dtype=float) for x in motion]
         if len(returned) not in (2, 3) or any(x.shape != (n, t.size) for x in returned):
             raise ValueError(
                 f"solvers: the solver of {self._name!r} returned shapes "

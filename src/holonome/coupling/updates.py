@@ -76,7 +76,7 @@ class ImposedUpdate:
     """Σ_j w_j λ_j, with λ_j from imposing the constraint on subsystem j while the others keep their
     accelerations: (3), (55).
 
-    Each λ_j is found by applying the Schur update to this subsystem alone until it settles.
+    Each λ_j is found by applying the Schur update to this subsystem alone until it converges.
     """
 
     corrects_initial_guess = True
@@ -186,10 +186,12 @@ class NewtonUpdate:
             ]
         )
         imbalance = -product(X, product(coupling.B, lam) + forces)
+        if self._regular:
+            inverse_matrix = np.linalg.inv(matrix)
+        else:
+            inverse_matrix = np.linalg.pinv(matrix, rcond=_PSEUDO_INVERSE_TOLERANCE)
         return _Linearized(
-            np.linalg.inv(matrix)
-            if self._regular
-            else np.linalg.pinv(matrix, rcond=_PSEUDO_INVERSE_TOLERANCE),
+            inverse_matrix,
             np.hstack([imbalance, -iterate.residual / scale]),
             np.concatenate([a_by_q, -level_by_q], axis=1),
             np.concatenate([a_by_v, -level_by_v], axis=1),

@@ -1,5 +1,5 @@
-"""What a system can be asked in numbers: accelerations, multipliers, the way back to the manifold, a
-consistent start.
+"""Numerical evaluation of a system: accelerations, multipliers, projection onto the manifold, consistent
+initial values.
 """
 
 import holonome.machine  # noqa: F401  before Numba sees a function

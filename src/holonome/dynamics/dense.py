@@ -1,8 +1,9 @@
 """Kernels for any rank of the constraints and any mass matrix that is regular on the motions they allow.
 
-They do what the emitted kernels do (:mod:`holonome.dynamics.emitted`), from the pieces of the equations, by a
-rank-revealing factorization (:mod:`holonome.algebra.saddle_point`): where a pivot tells that elimination without
-pivoting is no longer safe, and from the start where a coordinate has no mass.
+They compute what the emitted kernels compute (:mod:`holonome.dynamics.emitted`), from the pieces of the
+equations, by a rank-revealing factorization (:mod:`holonome.algebra.saddle_point`).  They are the dense
+fallback where a small pivot shows that elimination without pivoting is no longer safe, and are used
+throughout where a coordinate has no mass.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from holonome.machine.layout import Layout, Vector
 
 
 class DenseWork(Layout):
-    """Work space: the pieces, a factorization for all rows and one for those of g, a few vectors."""
+    """Work space: the pieces, one factorization for all rows and one for those of g, and a few vectors."""
 
     pieces: Vector
     A: Vector
@@ -76,17 +77,6 @@ class Pieces(NamedTuple):
     r: Any
 
 
-class Factors(NamedTuple):
-    """QR of the rows of C, and LU of the mass matrix on their null space."""
-
-    A: Any
-    tau: Any
-    scale: Any
-    order: Any
-    B: Any
-    pivots: Any
-
-
 @njit(cache=True)
 def _pieces(c, work):
     n, m, mg, k, memory = c.coordinates, c.rows, c.position_rows, c.states, work.pieces
@@ -104,53 +94,29 @@ def _pieces(c, work):
 
 
 @njit(cache=True)
-def _whole_numbers(vector, size):
-    return as_vector(vector, size).view(np.int64)
-
-
-@njit(cache=True)
-def _factors(c, work):
+def _factors(c, A, tau, scale, order, B, pivots):
+    """These vectors of the work space as a factorization."""
     n, m = c.coordinates, c.rows
-    return Factors(
-        as_matrix(work.A, m, n),
-        as_vector(work.tau, m),
-        as_vector(work.scale, m),
-        _whole_numbers(work.order, m),
-        as_matrix(work.B, n, n),
-        as_vector(work.pivots, n),
-    )
-
-
-@njit(cache=True)
-def _position_factors(c, work):
-    n, m = c.coordinates, c.rows
-    return Factors(
-        as_matrix(work.A_position, m, n),
-        as_vector(work.tau_position, m),
-        as_vector(work.scale_position, m),
-        _whole_numbers(work.order_position, m),
-        as_matrix(work.B_position, n, n),
-        as_vector(work.pivots_position, n),
+    return sp.Factors(
+        as_matrix(A, m, n),
+        as_vector(tau, m),
+        as_vector(scale, m),
+        as_vector(order, m).view(np.int64),
+        as_matrix(B, n, n),
+        as_vector(pivots, n),
     )
 
 
 @njit(cache=True)
 def _factor(c, p, F, rows):
-    """Factor the first rows; (rank, whether the mass matrix is regular on what they allow)."""
-    n = c.coordinates
-    rank = sp.factor_rows(p.C, F.A, F.tau, F.scale, F.order, c.left_out, n, rows)
-    return rank, sp.factor_mass(p.M, F.A, F.tau, rank, F.B, F.pivots, n)
-
-
-@njit(cache=True)
-def _solve(p, F, rank, a, b, x, lam, r, rows, wants_lam):
-    """M x + Cᵀ λ = a, C x = b for the first rows."""
-    sp.solve(p.M, F.A, F.tau, F.scale, F.order, rank, F.B, F.pivots, a, b, x, lam, r, x.size, rows, wants_lam)
+    """Factor the first rows; returns (rank, whether the mass matrix is regular on their null space)."""
+    rank = sp.factor_rows(p.C, F, c.left_out, rows)
+    return rank, sp.factor_mass(p.M, F, rank)
 
 
 @njit(cache=True)
 def _begin(t, y, z, context, c, work):
-    """Evaluate the pieces; a status."""
+    """Evaluate the pieces; returns a status."""
     if not c.has_work:
         return SINGULAR
     status = call(c.pieces, t, y, z, context, work.pieces)
@@ -164,14 +130,20 @@ def _begin(t, y, z, context, c, work):
 
 
 @njit(cache=True)
-def _rate(p, F, rank, c, work, y, out):
-    """(v, a, r)."""
-    n, m = c.coordinates, c.rows
-    b, r = as_vector(work.b, m), as_vector(work.r, n)
+def _accelerate(p, F, rank, work, a):
+    """Find the accelerations, M a + Cᵀ λ = f, C a = −γ."""
+    m = p.gamma.size
+    b, r = as_vector(work.b, m), as_vector(work.r, a.size)
     for i in range(m):
         b[i] = -p.gamma[i]
-    a = as_vector(shift(out, n), n)
-    _solve(p, F, rank, p.f, b, a, b, r, m, False)
+    sp.solve(F, rank, p.f, b, a, r)
+
+
+@njit(cache=True)
+def _rate(p, F, rank, c, work, y, out):
+    """Write (v, a, r)."""
+    n = c.coordinates
+    _accelerate(p, F, rank, work, as_vector(shift(out, n), n))
     for i in range(n):
         out[i] = y[n + i]
     for i in range(c.states):
@@ -179,18 +151,18 @@ def _rate(p, F, rank, c, work, y, out):
 
 
 @njit(cache=True)
-def _onto(p, F, rank, work, target, x, rows):
-    """The smallest x, in the metric of M, with C x = target for the first rows."""
+def _onto(F, rank, work, target, x):
+    """Find the smallest x, in the metric of M, with C x = target for the factored rows."""
     n = x.size
     zero, r = as_vector(work.zero, n), as_vector(work.r, n)
     for i in range(n):
         zero[i] = 0.0
-    _solve(p, F, rank, zero, target, x, target, r, rows, False)
+    sp.solve(F, rank, zero, target, x, r)
 
 
 @njit(cache=True)
 def _correction(p, F, rank, P, position_rank, c, work, out):
-    """δ, and ρ by which dependent rows miss their linearised equations."""
+    """Write δ and ρ, the residuals of the linearised equations of dependent rows."""
     n, m, mg = c.coordinates, c.rows, c.position_rows
     size = 2 * n + c.states
     b, d = as_vector(work.b, m), correction_in(out, size)
@@ -199,13 +171,13 @@ def _correction(p, F, rank, P, position_rank, c, work, out):
         d[i] = 0.0
     for i in range(mg):
         b[i] = -p.g[i]
-    _onto(p, P, position_rank, work, b, dq, mg)
+    _onto(P, position_rank, work, b, dq)
     for i in range(m):
         s = p.w[i]
         for j in range(n):
             s += p.D[i, j] * dq[j]
         b[i] = -s
-    _onto(p, F, rank, work, b, dv, m)
+    _onto(F, rank, work, b, dv)
     missed_g, missed_w = 0.0, 0.0
     for i in range(m):
         s, s_w = 0.0, -b[i]
@@ -222,7 +194,7 @@ def _correction(p, F, rank, P, position_rank, c, work, out):
 
 @njit(cache=True)
 def _tangential(p, F, rank, P, position_rank, c, work, z, out):
-    """What the projection leaves of the error vector."""
+    """Write the part of the error vector that is tangential to the manifold."""
     n, m, mg = c.coordinates, c.rows, c.position_rows
     size = 2 * n + c.states
     b, e = as_vector(work.b, m), error_in(out, size)
@@ -234,7 +206,7 @@ def _tangential(p, F, rank, P, position_rank, c, work, z, out):
         for j in range(n):
             s += p.C[i, j] * e_q[j]
         b[i] = -s
-    _onto(p, P, position_rank, work, b, x, mg)
+    _onto(P, position_rank, work, b, x)
     for i in range(n):
         e_q[i] += x[i]
     for i in range(m):
@@ -242,14 +214,14 @@ def _tangential(p, F, rank, P, position_rank, c, work, z, out):
         for j in range(n):
             s += p.C[i, j] * e_v[j] + p.D[i, j] * e_q[j]
         b[i] = -s
-    _onto(p, F, rank, work, b, x, m)
+    _onto(F, rank, work, b, x)
     for i in range(n):
         e_v[i] += x[i]
 
 
 @njit(cache=True)
 def _regularity(F, rank, c, out):
-    """σ."""
+    """Write σ."""
     m = c.rows
     values = regularity_in(out, 2 * c.coordinates + c.states)
     values[0] = 0.0 if rank < m else F.A[m - 1, m - 1] ** 2 if m > 0 else 1.0
@@ -267,24 +239,31 @@ def _dense(t, y, z, context, out, what):
     status = _begin(t, y, z, context, c, work)
     if status != OK:
         return status
-    p, F = _pieces(c, work), _factors(c, work)
+    p = _pieces(c, work)
+    F = _factors(c, work.A, work.tau, work.scale, work.order, work.B, work.pivots)
     rank, regular = _factor(c, p, F, c.rows)
     c.rank = min(c.rank, rank)
     if not regular:
         return SINGULAR
     if what == MULTIPLIERS:
-        n, m, b = c.coordinates, c.rows, as_vector(work.b, c.rows)
-        for i in range(m):
-            b[i] = -p.gamma[i]
-        x, r = as_vector(work.zero, n), as_vector(work.r, n)
-        _solve(p, F, rank, p.f, b, x, as_vector(out, m), r, m, True)
+        a, r = as_vector(work.zero, c.coordinates), as_vector(work.r, c.coordinates)
+        _accelerate(p, F, rank, work, a)
+        sp.multipliers(p.M, F, rank, p.f, a, as_vector(out, c.rows), r)
         return OK
     _rate(p, F, rank, c, work, y, out)
     if what == DERIVATIVE:
         return OK
     P, position_rank = F, rank
     if c.position_rows < c.rows:  # rows of velocity constraints do not belong to the position level
-        P = _position_factors(c, work)
+        P = _factors(
+            c,
+            work.A_position,
+            work.tau_position,
+            work.scale_position,
+            work.order_position,
+            work.B_position,
+            work.pivots_position,
+        )
         position_rank, regular = _factor(c, p, P, c.position_rows)
         if not regular:
             return SINGULAR

@@ -7,12 +7,13 @@
     energy          out = T + V
     pieces          out = (M, C, D, f, γ, g, w, r), for the dense kernels
 
-The projection is everything the end of a step asks for with one factorization.  δ = (δq, δv, δs) is a Newton step, in
-the metric of M, for g(q) = 0 and w(q, v) = 0 together: G δq = −g, C δv = −w − D δq; δs serves invariants alone.  P
-removes from an error vector what that step will remove (Eich 1993, section 4.1): G e_q = 0, C e_v + D e_q = 0.  ρ is
-the largest distance, on the position and on the velocity level, by which rows that depend on others miss their
-linearised equation: zero for a regular system.  σ tells when the rank is about to fall
-(:mod:`holonome.integrators.rank_watch`): the least pivot of S relative to its diagonal entry, and these entries.
+`projection` is everything that is needed at the end of a step, with one factorization.  δ = (δq, δv, δs) is a
+Newton step, in the metric of M, for g(q) = 0 and w(q, v) = 0 together: G δq = −g, C δv = −w − D δq; δs serves
+invariants alone.  P removes from an error vector what that step will remove (Eich 1993, section 4.1):
+G e_q = 0, C e_v + D e_q = 0.  ρ is the largest residual, on the position and on the velocity level, of the
+linearised equations of rows that depend on others: zero for a regular system.  σ shows when the rank is about
+to drop (:mod:`holonome.integrators.rank_watch`): the least pivot of S relative to its diagonal entry, and the
+diagonal entries.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from holonome.dynamics.reduction import reduced_accelerations
 from holonome.equations.model import Model
 
 LARGEST_ELIMINATION = 1_000_000
-"""Multiplications.  Emitting an elimination beyond this takes longer than a run with a dense one."""
+"""Multiplications beyond which emitting an elimination takes longer than a run with the dense kernels."""
 
 _NOTHING = ca.SX(0, 1)
 
@@ -55,13 +56,11 @@ class Emitted:
         self._level = level
 
     def derivative(self, model: Model):
-        """The accelerations alone, in the way that takes fewer instructions."""
+        """The accelerations alone, by whichever elimination takes fewer instructions."""
         a, margin = self.a, self.margin
-        reduced = (
-            None
-            if model.lam.numel()
-            else reduced_accelerations(model.M, self.manifold.all, model.f, -self._level)
-        )
+        reduced = None
+        if not model.lam.numel():
+            reduced = reduced_accelerations(model.M, self.manifold.all, model.f, -self._level)
         if reduced is not None and instructions(reduced[0]) < instructions(a):
             a, margin = reduced
         return model.y, _NOTHING, ca.densify(ca.vertcat(model.v, a, model.r)), margin
@@ -79,12 +78,14 @@ class Emitted:
 
 
 def instructions(expression: ca.SX) -> int:
-    """Length of the code for an expression."""
+    """Number of instructions that evaluate an expression."""
     return ca.Function("length", ca.symvar(expression), [expression], {"cse": True}).n_instructions()
 
 
 def pieces(model: Model):
-    """Structural zeros of the matrices are not written: whoever provides the memory clears it once."""
+    """The equations in numbers; structural zeros of the matrices are not written, so the caller must clear
+    the memory once.
+    """
     M, C, D = [ca.reshape(part.T, part.numel(), 1) for part in (model.M, model.C, model.D)]
     vectors = [ca.densify(part) for part in (model.f, model.gamma, model.g, model.w, model.r)]
     return model.y, _NOTHING, ca.vertcat(M, C, D, *vectors), None
@@ -100,8 +101,8 @@ def energy(model: Model):
 
 
 def invariants(model: Model):
-    """The invariants, the rate at which they change along the motion without projection, and the size of what that
-    rate is summed from.
+    """The invariants, their rates of change along the motion without projection, and the sum of the absolute
+    values of the terms of these rates.
     """
     motion = ca.vertcat(model.v, Emitted(model).a, model.r)
     rate = model.by_t(model.I) + model.I_y @ motion
@@ -114,8 +115,8 @@ def unknowns(model: Model):
 
 
 def elimination_cost(model: Model) -> int:
-    """Multiplications of the two sparse factorizations; a large number where M has a coordinate without any
-    mass, which only the dense kernel can treat.
+    """Multiplications of the two sparse factorizations; a large number where a coordinate has no mass, which
+    only the dense kernels can treat.
     """
     M = (model.M + model.M.T).sparsity()
     if not all(M.has_nz(i, i) for i in range(model.n)):
@@ -133,7 +134,7 @@ def _factorization_cost(pattern: ca.Sparsity) -> int:
 
 
 def _inverse_pattern(M: ca.Sparsity) -> ca.Sparsity:
-    """Pattern of M⁻¹: full within each block of coordinates that M connects."""
+    """Pattern of M⁻¹: full within each block of coordinates that M couples."""
     if M.size1() == 0:
         return M
     _, order, ends = M.scc()

@@ -1,10 +1,11 @@
-"""The underlying ordinary differential equation, (1.7) of Eich 1993, with what a step needs to return to the manifold.
+"""The underlying ordinary differential equation, (1.7) of Eich 1993, and the projection onto the manifold.
 
     q′ = v,     s′ = r,     v′ = a   from   M a + Cᵀ λ = f,   C a = −γ
 
-For a small system the whole solution is emitted as straight-line sparse code (:mod:`holonome.dynamics.emitted`); large
-ones are factored by compiled loops (:mod:`holonome.dynamics.sparse_saddle`).  Where pivots tell that neither is safe
-the kernel returns SINGULAR, and a dense one does the same job (:mod:`holonome.dynamics.dense`).
+For a small system the whole solution is emitted as straight-line sparse code
+(:mod:`holonome.dynamics.emitted`); large ones are factored by compiled loops
+(:mod:`holonome.dynamics.sparse_saddle`).  Where small pivots show that this is not safe, the kernel returns
+SINGULAR, and the dense fallback is called instead (:mod:`holonome.dynamics.dense`).
 """
 
 from __future__ import annotations
@@ -29,31 +30,30 @@ from holonome.dynamics.sparse_saddle import (
     sparse_multipliers,
     sparse_projection,
 )
-from holonome.machine.calls import call, pointer, run_kernel
+from holonome.machine.calls import NativeKernel, call, pointer, run_kernel
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK, PARAMETERS, SINGULAR, Context
+from holonome.machine.kernel import Kernel
 from holonome.machine.layout import CHECKED, appended
 from holonome.problem.system import System
 
 EMITTED_UP_TO = 100
-"""Coordinates and constraints.  Of larger systems only the nonzeros are emitted: code of an elimination is two to four
-times as fast as the loops, but takes seconds to derive.
+"""Coordinates and constraints.  Of larger systems only the nonzeros are emitted: an emitted elimination is
+two to four times as fast as the loops, but takes seconds to derive.
 """
 
 LARGEST_DENSE = 5000
 """Coordinates and constraints beyond which there is no memory for the dense kernels."""
 
 _COPIED = 4096
-"""Numbers that are copied rather than left to be cleared when they are first touched."""
+"""Work space up to this size is copied; larger work space is allocated lazily, as zeros."""
 
 
 class Kernels:
-    """Addresses of everything the underlying ODE needs of one system; expressions are built and compiled when
-    first asked for.
+    """Addresses of the kernels of one system; expressions are built and compiled lazily.
 
-    ``sparse`` says that compiled loops eliminate instead of emitted code, as the system is large; ``dense``
-    that the kernels without pivoting are left out: the elimination would be too large, or a coordinate has no
-    mass.
+    ``sparse``: the system is large, so compiled loops replace the emitted elimination.  ``dense``: only the
+    dense kernels are used, because the elimination would be too large or a coordinate has no mass.
     """
 
     def __init__(self, system: System) -> None:
@@ -73,47 +73,37 @@ class Kernels:
 
     @made_once
     def derivative(self) -> int:
-        if self.sparse:
-            return sparse_derivative.address
-        return (
-            dense_derivative.address
-            if self.dense
-            else self.system.kernel("derivative", self._emitted.derivative).address
-        )
+        return self._chosen("derivative", sparse_derivative, dense_derivative)
 
     @made_once
     def projection(self) -> int:
-        if self.sparse:
-            return sparse_projection.address
-        return (
-            dense_projection.address
-            if self.dense
-            else self.system.kernel("projection", self._emitted.projection).address
-        )
+        return self._chosen("projection", sparse_projection, dense_projection)
 
     @made_once
     def multipliers(self) -> int:
+        return self._chosen("multipliers", sparse_multipliers, dense_multipliers)
+
+    def _chosen(self, name: str, sparse: NativeKernel, dense: NativeKernel) -> int:
+        """Address of one of the three implementations of a kernel."""
         if self.sparse:
-            return sparse_multipliers.address
-        return (
-            dense_multipliers.address
-            if self.dense
-            else self.system.kernel("multipliers", self._emitted.multipliers).address
-        )
+            return sparse.address
+        return dense.address if self.dense else self._emitted_kernel(name).address
+
+    def _emitted_kernel(self, name: str) -> Kernel:
+        return self.system.kernel(name, getattr(self._emitted, name))
 
     @property
     def projection_size(self) -> int:
-        """Numbers that a projection writes, and one more."""
+        """One more than the numbers that a projection writes."""
         return projection_size(self.system.state_size, self.rows)
 
     @property
     def instructions(self) -> tuple[int, int]:
-        """Length of the code for the derivative and for a projection."""
+        """Number of instructions of the derivative and of a projection."""
         if self.sparse:
             return self._saddle.instructions
-        return self.system.kernel("derivative", self._emitted.derivative).instructions, self.system.kernel(
-            "projection", self._emitted.projection
-        ).instructions
+        derivative, projection = map(self._emitted_kernel, ("derivative", "projection"))
+        return derivative.instructions, projection.instructions
 
     @made_once
     def residuals(self) -> int:
@@ -138,8 +128,8 @@ class Kernels:
         )
 
     def context(self, system: System, extra: int = 0) -> np.ndarray:
-        """A context for one run of this system, or of the same with other parameters; ``extra`` doubles are left
-        free behind the parameters.
+        """A context for one run of this system, or of a copy with other parameters; ``extra`` doubles are
+        reserved behind the parameters.
         """
         template, rest = self._template(extra)
         if rest:
@@ -152,7 +142,7 @@ class Kernels:
         return context
 
     def _template(self, extra: int) -> tuple[np.ndarray, int]:
-        """What contexts begin with, and how many zeros follow."""
+        """What contexts begin with, and the number of zeros that follow."""
         with self.system.compiled.lock:
             if extra not in self._templates:
                 self._templates[extra] = self._new_template(extra)
@@ -175,18 +165,10 @@ class Kernels:
         return whole[:begin].copy(), dense.size - DenseWork.words
 
     def evaluate_pieces(self, context: np.ndarray, t: float, y: np.ndarray) -> dict[str, np.ndarray] | None:
-        """M, C, D, f, γ, g, w, r as arrays; None if a function of the user raised."""
+        """M, C, D, f, γ, g, w, r as arrays; None if one of the user's functions raised."""
         n, m, mg, k = self.n, self.rows, self.position_rows, len(self.system.states)
-        shapes = {
-            "M": (n, n),
-            "C": (m, n),
-            "D": (m, n),
-            "f": (n,),
-            "gamma": (m,),
-            "g": (mg,),
-            "w": (m,),
-            "r": (k,),
-        }
+        matrices = {"M": (n, n), "C": (m, n), "D": (m, n)}
+        shapes = matrices | {"f": (n,), "gamma": (m,), "g": (mg,), "w": (m,), "r": (k,)}
         *begins, end = piece_sizes(n, m, mg, k)
         out = np.zeros(end + 1)
         if run_kernel(self.pieces, t, y, out, context, out) != OK:
@@ -208,34 +190,34 @@ def stabilised_derivative(system: System, alpha: float, beta: float) -> int:
 
 
 def kernels(system: System) -> Kernels:
-    """The kernels of a system; shared by all its copies with other parameters."""
+    """The kernels of a system; shared by all of its copies with other parameters."""
     return system.compiled.once("underlying ODE", lambda: Kernels(system))
 
 
 @njit(cache=True, nogil=True)
 def over_points(address, dense, context_array, times, states, out, fewest=1):
-    """A kernel, or where it finds the matrix singular a dense one, at many points; returns the number done
-    before a failure.
+    """Evaluate a kernel at many points, or its dense fallback where it finds the matrix singular; returns the
+    number of points done before a failure.
 
-    With ``fewest`` parts or more the way from the point before is gone, so that unknowns can follow.
+    Between points, the state is moved in ``fewest`` equal parts, so that the unknowns can be continued.
     """
     context = pointer(context_array)
     y = np.empty(states.shape[1])
     value = np.empty(out.shape[1] + 1)
     for i in range(times.size):
-        parts, done, status = (1 if i == 0 else fewest), 0, OK
-        while done < parts:
-            share = (done + 1.0) / parts
-            t = times[i] if i == 0 or share == 1.0 else times[i - 1] + share * (times[i] - times[i - 1])
-            y[:] = (
-                states[i] if i == 0 or share == 1.0 else states[i - 1] + share * (states[i] - states[i - 1])
-            )
+        parts = 1 if i == 0 else fewest
+        for part in range(1, parts + 1):
+            if part == parts:
+                t = times[i]
+                y[:] = states[i]
+            else:
+                share = part / parts
+                t = times[i - 1] + share * (times[i] - times[i - 1])
+                y[:] = states[i - 1] + share * (states[i] - states[i - 1])
             status = call(address, t, pointer(y), pointer(y), context, pointer(value))
             if status == SINGULAR and dense != 0:
                 status = call(dense, t, pointer(y), pointer(y), context, pointer(value))
-            if status == OK:
-                done += 1
-            else:
+            if status != OK:
                 return i
         out[i] = value[:-1]
     return times.size

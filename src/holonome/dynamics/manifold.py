@@ -1,13 +1,14 @@
-"""The way back to the manifold, as expressions: the orthogonal projection (2.5) of Eich 1993, linearised, for
-a state and for an error vector.
+"""The projection onto the manifold, as expressions: (2.5) of Eich 1993, linearised, for a state and for an
+error vector.
 
-The manifold is 0 = g(t, q), 0 = w(t, q, v), 0 = I(t, q, v) − I₀ with invariants I of the user's choice.  In
-the metric W, the mass matrix or the unit matrix,
+The manifold is 0 = g(t, q), 0 = w(t, q, v), 0 = I(t, q, v) − I₀ with the user's invariants I.  In the metric
+W, the mass matrix or the identity,
 
-    δq smallest with  G δq = −g,     δv smallest with  C δv = −w − D δq,     then  (δq, δv) += T W⁻¹∇Iᵀ k  with  k such that  ∇I (δq, δv) = I₀ − I
+    δq smallest with  G δq = −g,     δv smallest with  C δv = −w − D δq,
+    then  (δq, δv) += T W⁻¹∇Iᵀ k     with k such that  ∇I (δq, δv) = I₀ − I
 
 T keeps the part of a vector that is tangential to the constraints: G e_q = 0, C e_v + D e_q = 0.  The
-invariants are met by moving along it, so that the constraints stay met.
+correction for the invariants is tangential, so that the constraints remain satisfied.
 """
 
 from __future__ import annotations
@@ -18,15 +19,13 @@ import numpy as np
 from holonome.equations.model import Model
 
 PIVOT_MARGIN = 1e-7
-"""Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it loses
-about as many digits as this has.
+"""Smallest pivot of M and S, relative to its diagonal entry, that the code without pivoting accepts; it costs
+about that many digits.
 """
 
 
 _DEPENDENT = 1e-12
-"""Added to the diagonal for the invariants, relative to it: where their gradients depend on each other, the
-rest cannot be met and need not be.
-"""
+"""Regularization of the matrix for the invariants, relative to its diagonal, for dependent gradients."""
 
 
 class Saddle:
@@ -71,13 +70,16 @@ class Saddle:
         )
 
     def kept(self) -> list[ca.SX]:
-        """What must be kept of it to be used at another point."""
+        """The factorization, for use at another point."""
         return [self.WiCt] if self.factors is None else [self.WiCt, self.factors[0], self.factors[1]]
 
     def with_kept(self, kept: list[ca.SX], C: ca.SX) -> Saddle:
         """The same factorization, as symbols, with another C for products."""
         other = object.__new__(Saddle)
-        other.C, other.rows, other.WiCt, other.S = C, self.rows, kept[0], self.S
+        other.C = C
+        other.rows = self.rows
+        other.WiCt = kept[0]
+        other.S = self.S
         other.factors = None if self.factors is None else (kept[1], kept[2], self.factors[2])
         return other
 
@@ -94,7 +96,7 @@ def smallest_pivot(diagonal: ca.SX, factors: tuple) -> ca.SX:
 
 class Manifold:
     """The linearised projection of one model; ``factors`` is LDLᵀ of the metric, ``everything`` the saddle
-    for all constraint rows, if it is there already.
+    for all constraint rows, if it is known already.
     """
 
     def __init__(self, model: Model, factors: tuple, everything: Saddle | None = None) -> None:
@@ -132,7 +134,7 @@ class Manifold:
         )
 
     def tangential(self, e: ca.SX) -> ca.SX:
-        """What a projection leaves of an error vector."""
+        """The part of an error vector that is tangential to the manifold."""
         return self._along_invariants(self._tangential_to_constraints(e), 0.0)
 
     def correction(self) -> ca.SX:
@@ -157,7 +159,7 @@ class Manifold:
         return ca.vertcat(*[part.nz[:] for part in parts if part.nnz()])
 
     def with_kept(self, column: ca.SX) -> Manifold:
-        """The same with the factorization of another point, given as a column of symbols."""
+        """The same manifold with the factorization of another point, given as a column of symbols."""
         at = 0
 
         def take(part: ca.SX) -> ca.SX:

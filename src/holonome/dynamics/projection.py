@@ -1,11 +1,11 @@
-"""The projection onto the manifold of constraints and invariants, (2.5) of Eich 1993, for steps of BDF and for the
-solution between them.
+"""The projection onto the manifold of constraints and invariants, (2.5) of Eich 1993, for the steps of BDF
+and for dense output.
 
     y ← y − H⁺ φ(y) + (I − H⁺H)(ŷ − y)
 
-φ collects g(t, q), w(t, q, v) and invariants, H = φ′.  The second term, of second order in the distance to the manifold,
-makes it the nearest point; the *relaxed* projection leaves it out and keeps an old factorization of H as long as that
-converges well (section 4.2).
+φ collects g(t, q), w(t, q, v) and invariants, H = φ′.  The second term, of second order in the distance to
+the manifold, makes the result the nearest point; the *relaxed* projection omits it and keeps an old
+factorization of H as long as it converges fast (section 4.2).
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from holonome.machine.context import OK, SINGULAR
 from holonome.problem.system import System
 
 METRICS = ("mass", "euclidean")
-_ITERATIONS, _ROUNDING, _SLOW = 8, 1e-8, 0.02
-"""After a correction smaller than the second number, relative to the state, the next would be at rounding
-level; a rate above the third asks for a new factorization.
-"""
+_ITERATIONS = 8
+_ROUNDING = 1e-8
+"""After a correction smaller than this, relative to the state, the next would be at rounding level."""
+_SLOW = 0.02
+"""A rate of convergence above this calls for a new factorization."""
 
 
 class ProjectionKernels:
@@ -44,8 +45,9 @@ class ProjectionKernels:
 
     def __init__(self, system: System, metric: str, relaxed: bool) -> None:
         model = system.model
+        self.factors = self.repeated = self.size = 0
         if kernels(system).sparse and metric == "mass" and not relaxed:
-            self.projection, self.factors, self.repeated, self.size = sparse_onto.address, 0, 0, 0
+            self.projection = sparse_onto.address
             return
         W = model.M if metric == "mass" else ca.SX.eye(model.n)
         factors = ca.ldl(W)
@@ -57,33 +59,29 @@ class ProjectionKernels:
                 f"projection {metric}: {name}", lambda model: (model.y, z, ca.densify(out), margin)
             ).address
 
-        self.projection, self.factors, self.repeated, self.size = (
-            kernel("projection", e, ca.vertcat(manifold.tangential(e), manifold.correction()), margin),
-            0,
-            0,
-            0,
-        )
+        both = ca.vertcat(manifold.tangential(e), manifold.correction())
+        self.projection = kernel("projection", e, both, margin)
         if relaxed:
             old = ca.SX.sym("old", manifold.kept.numel())
             again = manifold.with_kept(old)
-            self.size, self.factors = old.numel(), kernel("factors", ca.SX(0, 1), manifold.kept, margin)
-            self.repeated = kernel(
-                "repeated", ca.vertcat(old, e), ca.vertcat(again.tangential(e), again.correction()), None
-            )
+            both = ca.vertcat(again.tangential(e), again.correction())
+            self.size = old.numel()
+            self.factors = kernel("factors", ca.SX(0, 1), manifold.kept, margin)
+            self.repeated = kernel("repeated", ca.vertcat(old, e), both, None)
 
 
 def projection_kernels(system: System, metric: str, relaxed: bool) -> ProjectionKernels:
-    """Made once for a system."""
+    """The kernels of a system, created once."""
     key = ("projection", metric, relaxed)
     return system.compiled.once(key, lambda: ProjectionKernels(system, metric, relaxed))
 
 
 class Projector(NamedTuple):
-    """What a projection works with: kernels, and memory for (factorization, e), for their result, and for
-    that of the dense twin.
+    """Kernels of a projection, and memory: ``z`` for (factorization, e), ``out`` for the result, and
+    ``dense_out`` for that of the dense fallback.
 
-    ``factors`` is zero unless relaxed; ``kept`` tells whether a factorization is there, and the rate at which
-    it converged.
+    ``factors`` is zero unless relaxed; ``kept`` holds whether there is a factorization, and its rate of
+    convergence.
     """
 
     n: int
@@ -101,7 +99,7 @@ class Projector(NamedTuple):
 
 @njit(cache=True)
 def _correction(J, t, y, context, fresh):
-    """((I − H⁺H) e, −H⁺φ) at a point, for the e behind the factorization; with a new factorization or the old one."""
+    """Write ((I − H⁺H) e, −H⁺φ) for the e that follows the factorization, which is renewed if ``fresh``."""
     size, e = J.state, shift(J.z, J.size)
     status = OK
     if J.factors != 0:
@@ -123,7 +121,10 @@ def _correction(J, t, y, context, fresh):
 
 @njit(cache=True)
 def project(J, context, t, y, e, moved):
-    """Replace y by its projection; e ← what that leaves of an error vector; ``moved`` ← δ.  Returns a status."""
+    """Replace y by its projection and the error vector e by its tangential part; ``moved`` ← δ.
+
+    Returns a status.
+    """
     size, wish = J.state, shift(J.z, J.size)
     for i in range(size):
         wish[i], moved[i] = e[i], 0.0
@@ -158,7 +159,7 @@ def project(J, context, t, y, e, moved):
 
 @njit(cache=True)
 def onto_manifold(J, context, t, y):
-    """The nearest point, for the solution between steps."""
+    """Replace y by the nearest point of the manifold, for dense output."""
     size, e = J.state, shift(J.z, J.size)
     for i in range(size):
         e[i] = 0.0

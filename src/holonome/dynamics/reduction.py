@@ -1,7 +1,7 @@
-"""Accelerations by way of fewer unknowns: constraints with constant coefficients are solved beforehand.
+"""Accelerations from a smaller system: constraints with constant coefficients are eliminated beforehand.
 
-In absolute coordinates many constraints say x = l cos φ: the matrix C_KJ of their coefficients, rows K and
-coordinates J, is constant and regular.  Then
+In absolute coordinates many constraints have the form x = l cos φ: the matrix C_KJ of their coefficients,
+rows K and coordinates J, is constant and regular.  Then
 
     a_J = X a_R + τ,     X = −C_KJ⁻¹ C_KR,     τ = C_KJ⁻¹ b_K
 
@@ -18,16 +18,18 @@ import numpy as np
 from holonome.dynamics.manifold import PIVOT_MARGIN, Saddle, smallest_pivot
 
 LARGEST = 60
-"""Coordinates and constraints up to which it is tried: in long chains T is full, and nothing is gained."""
-_SMALL_PIVOT, _DEPENDENT = 0.1, 1e-6
-"""Relative to the largest, and to the length of a row: what is left of one that depends on others is no
-pivot; `reduced_accelerations` then finds its margin small.
+"""Coordinates and constraints up to which this is tried: in long chains T is full, and nothing is gained."""
+_SMALL_PIVOT = 0.1
+"""Pivots must be larger than this, relative to the largest candidate."""
+_DEPENDENT = 1e-6
+"""And larger than this, relative to the length of their row: otherwise the row depends on others, and the
+margin of `reduced_accelerations` is small.
 """
 
 
 def constant_block(C: ca.SX) -> tuple[list[int], list[int]]:
-    """Rows K and columns J of a constant regular block of C, as large as elimination finds one; sparse rows
-    and columns first, pivots never small.
+    """Rows K and columns J of a constant regular block of C, found by elimination; pivots in sparse rows and
+    columns come first, and small ones are avoided.
     """
     shape = C.shape
     at = C.sparsity().get_triplet()
@@ -60,9 +62,9 @@ def constant_block(C: ca.SX) -> tuple[list[int], list[int]]:
 
 def reduced_accelerations(M: ca.SX, whole: Saddle, f: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX] | None:
     """The solution a of M a + Cᵀλ = f, C a = b, and the margin by which it is regular; None if there is
-    nothing to solve beforehand.
+    nothing to eliminate beforehand.
 
-    The pivots that are left are those of the ``whole`` system, so they are compared with its diagonal.
+    The remaining pivots are those of the ``whole`` system, so they are compared with its diagonal.
     """
     C = whole.C
     m, n = C.shape

@@ -1,14 +1,14 @@
-"""The underlying ODE of a large system: what :mod:`holonome.dynamics.emitted` emits as code for a small one,
-here by a sparse factorization of
+"""The underlying ODE of a large system.  What :mod:`holonome.dynamics.emitted` emits as code for a small one
+is done here by a sparse factorization of
 
     K = ( M  Cᵀ )
         ( C  −e )
 
-in compiled loops.  Only the nonzeros of K and D and the vectors f, γ, g, w are emitted, by the kernel `sparse
-pieces`, so that the code grows with the nonzeros alone. e is zero, or very large for rows that are left out:
-those that depend on others, and for the position level those of velocity constraints.
+in compiled loops.  Only the nonzeros of K and D and the vectors f, γ, g, w are emitted, as the kernel `sparse
+pieces`, so that the code grows with the nonzeros alone.  e is zero, or very large for rows that are left out:
+those that depend on others, and on the position level those of velocity constraints.
 
-Kernels as there; `projection` as in :mod:`holonome.formulations.coordinate_projection`, in the metric of M.
+The kernels have the same inputs and outputs as there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DERIVATIVE, PROJECTION, MULTIPLIERS, ONTO = range(4)
 
 
 class SparseSaddle:
-    """Plan and memory of the factorization for one system; ``memory`` is copied into each context."""
+    """Plan and memory of the factorization of one system; ``memory`` is copied into each context."""
 
     def __init__(self, system: System) -> None:
         model = system.model
@@ -48,23 +48,21 @@ class SparseSaddle:
 
     @property
     def instructions(self) -> tuple[int, int]:
-        """Operations of a derivative and of a landing."""
+        """Operations of a derivative and of a projection."""
         factored = self.kernel.instructions + 2 * self.plan.multiplications
         return factored + 4 * self.plan.fill, factored + 20 * self.plan.fill
 
 
 @njit(cache=True)
 def _leave_out(F, marks, n, m, rows):
-    """Set e for the rows that are marked, and for those beyond ``rows``; the diagonal is the last entry of
-    its column.
-    """
+    """Set e for marked rows and for those beyond ``rows``; the diagonal is the last entry of its column."""
     for i in range(m):
         F.values[F.begins[n + i + 1] - 1] = -SPARE if marks[i] != 0.0 or i >= rows else 0.0
 
 
 @njit(cache=True)
 def _by_C(F, x, n, rows, out):
-    """Subtract C x."""
+    """Subtract C x from ``out``."""
     for j in range(n):
         for p in range(F.begins[j], F.begins[j + 1]):
             i = F.rows[p] - n
@@ -74,7 +72,7 @@ def _by_C(F, x, n, rows, out):
 
 @njit(cache=True)
 def _by_D(pattern, D, x, n, out):
-    """Subtract D x."""
+    """Subtract D x from ``out``."""
     rows = shift(pattern, n + 1)
     for j in range(n):
         for p in range(pattern[j], pattern[j + 1]):
@@ -83,7 +81,7 @@ def _by_D(pattern, D, x, n, out):
 
 @njit(cache=True)
 def _onto(memory, right, x, n, m, out):
-    """X + the smallest correction that meets the right-hand side of the rows."""
+    """Write x plus the smallest d with C d = the right-hand side of the rows, in the metric of M."""
     for i in range(n):
         right[i] = 0.0
     solution = shift(right, n + m)
@@ -94,8 +92,8 @@ def _onto(memory, right, x, n, m, out):
 
 @njit(cache=True)
 def _largest_missed(F, marks, n, rows, left):
-    """How far rows that are left out miss their linearised equations, relative to their lengths; ``left`` is
-    what remains of these.
+    """The largest residual of the linearised equations of rows that are left out, relative to their lengths;
+    ``left`` holds the residuals.
     """
     largest = 0.0
     for i in range(rows):
@@ -108,7 +106,7 @@ def _largest_missed(F, marks, n, rows, left):
 
 
 class Equations(NamedTuple):
-    """What the kernel `sparse pieces` wrote, and where right-hand sides and solutions stand."""
+    """What the kernel `sparse pieces` wrote, and memory for right-hand sides and solutions."""
 
     n: int
     m: int
@@ -165,8 +163,11 @@ def _equations(context):
 
 @njit(cache=True)
 def _position_level(e, moved, error):
-    """δq, what is left of the error of the positions, and by how much rows that are left out are missed."""
-    n, m, mg, missed, redundant = e.n, e.m, e.mg, 0.0, False
+    """δq, and the tangential part of the position error; returns the largest residual of rows that are left
+    out, and whether there are such rows.
+    """
+    n, m, mg = e.n, e.m, e.mg
+    missed, redundant = 0.0, False
     for i in range(n):
         moved[i] = 0.0
     for i in range(m):
@@ -185,7 +186,7 @@ def _position_level(e, moved, error):
 
 @njit(cache=True)
 def _velocity_level(e, moved, error, redundant):
-    """The same for the velocities."""
+    """The same for the velocities; returns the largest residual."""
     n, m, missed = e.n, e.m, 0.0
     moved_v, error_v = shift(moved, n), shift(error, n)
     for i in range(n):
@@ -207,7 +208,7 @@ def _velocity_level(e, moved, error, redundant):
 
 @njit(cache=True)
 def _accelerate(e):
-    """Accelerations and multipliers, in the solution."""
+    """Accelerations and multipliers, in ``e.solution``."""
     for i in range(e.n):
         e.right[i] = e.f[i]
     for i in range(e.m):
@@ -223,10 +224,11 @@ def _saddle(t, y, z, context, out, what):
     if status != OK:
         return status
     projects = what in (PROJECTION, ONTO)
-    error, moved = (
-        (error_in(out, size), correction_in(out, size)) if what == PROJECTION else (out, shift(out, size))
-    )
-    c, missed_q, redundant = z[size] if what == PROJECTION else 0.0, 0.0, False
+    if what == PROJECTION:
+        error, moved, c = error_in(out, size), correction_in(out, size), z[size]
+    else:
+        error, moved, c = out, shift(out, size), 0.0
+    missed_q, redundant = 0.0, False
     if projects:
         _leave_out(e.F, e.marks, n, m, e.mg)
         status = sparse.factor(e.memory)
@@ -288,7 +290,7 @@ def sparse_onto(t, y, z, context, out):
 
 @NativeKernel
 def scattered_pieces(t, y, z, context, out):
-    """`pieces` from the sparse ones."""
+    """The kernel `pieces`, with the matrices dense, from `sparse pieces`."""
     e = _equations(context)
     n, m, F, pattern = e.n, e.m, e.F, e.pattern
     status = call(sparse.named_factors(e.memory).kernel, t, y, z, context, F.values)

@@ -1,5 +1,5 @@
-"""Consistent initial values: q on g = 0, v on the velocity level, λ from the accelerations; rank, redundancy
-and contradiction by name.
+"""Consistent initial values: q with g = 0, v on the velocity level, λ with the accelerations; redundant and
+contradictory constraints are named.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holonome.problem.system import System
 from holonome.problem.vectors import require_finite
 
 SMALL = 1e-3
-"""A correction up to this fraction of the largest position (or velocity) is made without being asked for."""
+"""A correction up to this fraction of the largest position (or velocity) is made silently."""
 
 _ITERATIONS, _ROUNDING = 100, 1e-14
 
@@ -98,7 +98,7 @@ def consistent(
     t0
         Initial time.
     s0
-        First-order states, where the system has some; None takes those that it was given.
+        First-order states, where the system has some; None takes the values given to the system.
     fixed
         Names or numbers of coordinates whose position and velocity must stay as given.
     metric
@@ -157,11 +157,13 @@ def consistent_state(
 def _sparse_start(
     point: _Point, q0: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Of a large system: the nearest q and v, by the projection of its steps, with a and λ; None where that does not
-    converge or rows depend on each other.
+    """For a large system, the nearest q and v by the projection used in steps, with a and λ; None if that
+    does not converge or rows depend on each other.
     """
-    n, first, before = len(q0), np.concatenate([q0, v0, point.s]), np.inf
+    n = len(q0)
+    first = np.concatenate([q0, v0, point.s])
     y, size = first.copy(), first.size
+    before = np.inf
     out, lam = np.zeros(2 * size + 1), np.zeros(point.system.m + 1)
     for _ in range(_ITERATIONS):
         status = run_kernel(sparse_onto.address, point.t, y, first - y, point.context, out)
@@ -182,8 +184,8 @@ def _sparse_start(
 
 
 def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
-    """Rank of C, and the rows that depend on rows before them (rows are compared by direction, not by
-    length).
+    """Rank of C, and the rows that depend on rows before them; only their directions count, not their
+    lengths.
     """
     basis, dependent = np.zeros((0, C.shape[1])), []
     for i, row in enumerate(C):
@@ -200,7 +202,9 @@ def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:
 
 
 def always_dependent_rows(system: System, t: float, y: np.ndarray) -> list[int]:
-    """Rows that depend on those before them not only here, in a singular position, but on the manifold around too."""
+    """Rows that depend on those before them not only here, as in a singular position, but also nearby on the
+    manifold.
+    """
     n = system.n
     q, v = y[:n], y[n : 2 * n]
     point = _Point(system, kernels(system), t, y[2 * n :])
@@ -215,14 +219,14 @@ def always_dependent_rows(system: System, t: float, y: np.ndarray) -> list[int]:
 
 
 def _nearby(point: _Point, q: np.ndarray, v: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """A position on the manifold a little away from q in this direction."""
+    """A position on the manifold near q in this direction."""
     distance = 1e-2 * max(1.0, float(np.max(np.abs(q))))
     moved = q + distance * direction / np.linalg.norm(direction)
     return _nearest_position(point, moved, v, np.ones(q.size, bool), "euclidean")
 
 
 class _Point:
-    """M, f, C, … of a system at a time; raises with the name of the function that fails."""
+    """M, f, C, … of a system at a given time; names the function that fails."""
 
     def __init__(self, system: System, compiled: Kernels, t: float, s: np.ndarray) -> None:
         self.system, self.compiled, self.t, self.s = system, compiled, t, s
@@ -237,9 +241,10 @@ class _Point:
 
 
 def what_failed(system: System, t: float, y: np.ndarray) -> str:
-    """Which function of the user raises or is not finite at a state, in words."""
+    """Which of the user's functions raises or is not finite at a state, in words."""
     n = system.n
     q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
+    here = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
     for role, function in system.functions.items():
         try:
             value = function.evaluate({"t": t, "q": q, "v": v, "s": s}, system.parameters)
@@ -248,13 +253,18 @@ def what_failed(system: System, t: float, y: np.ndarray) -> str:
         if not np.all(np.isfinite(value)):
             where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
             entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
-            return f"{entry} is {value[where]} (at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    where = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
+            return f"{entry} is {value[where]} {here}"
     if system.unknowns and "lam" not in system.further_names:
-        return f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last values, do not determine them, or a derivative is not finite {where}"
+        return (
+            f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last "
+            f"values, do not determine them, or a derivative is not finite {here}"
+        )
     if "lam" in system.further_names:
-        return f"forces that depend on lam need independent constraints and a regular mass matrix, and must leave lam determined; here they do not {where}"
-    return f"a derivative of the system's functions is not finite {where}"
+        return (
+            "forces that depend on lam need independent constraints and a regular mass matrix, and must "
+            f"leave lam determined; here they do not {here}"
+        )
+    return f"a derivative of the system's functions is not finite {here}"
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
@@ -272,7 +282,7 @@ def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
 
 
 def _metric(M: np.ndarray, metric: str) -> np.ndarray:
-    """A definite matrix in which distances are measured; a mass matrix that is not definite cannot serve."""
+    """A positive definite matrix that defines distances; the identity if the mass matrix is not definite."""
     if metric == "mass":
         values = np.linalg.eigvalsh((M + M.T) / 2)
         if values[0] > 1e-10 * values[-1] > 0:
@@ -295,8 +305,8 @@ def _constrained_step(W: np.ndarray, J: np.ndarray, wish: np.ndarray, residual: 
 def _nearest_position(
     point: _Point, q0: np.ndarray, v0: np.ndarray, free: np.ndarray, metric: str
 ) -> np.ndarray:
-    """Gauss–Newton: the nearest q to q0 on the linearised constraints, again and again; steps are shortened
-    while |g| grows.
+    """The position nearest to q0, by the Gauss–Newton method: each iterate is nearest to q0 on the linearised
+    constraints; steps are shortened while |g| grows.
     """
     mg, q = point.compiled.position_rows, q0.copy()
     pieces = point(q, v0)
@@ -324,9 +334,7 @@ def _nearest_position(
 
 
 def _least_squares(point: _Point, q: np.ndarray, v: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Where the sum of squares of g is smallest: the last resort, and the best compromise where there is no
-    solution.
-    """
+    """Minimize the sum of squares of g: the last resort, and a compromise where there is no solution."""
     from scipy.optimize import least_squares
 
     if not free.any():
@@ -363,7 +371,7 @@ def _residual_tolerance(G: np.ndarray, q: np.ndarray) -> np.ndarray:
 def _shortened(
     point: _Point, q: np.ndarray, v: np.ndarray, step: np.ndarray, g: np.ndarray
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Take the step, or the largest of its halves, quarters, … that does not make |g| grow much."""
+    """Take the step, or the first of its halves, quarters, … that does not make |g| grow much."""
     before, failure = float(np.max(np.abs(g))), None
     for k in range(12):
         try:
@@ -379,16 +387,12 @@ def _shortened(
 def _explain_infeasible(
     point: _Point, q: np.ndarray, pieces: dict[str, np.ndarray], free: np.ndarray
 ) -> None:
-    """Constraints that cannot be met together, or only from elsewhere."""
+    """Raise, and name the constraints that cannot be satisfied together, or not from this start."""
     g, G, names = pieces["g"], pieces["C"][: point.compiled.position_rows], point.system.constraint_names
     worst = [names[i] for i in np.argsort(-np.abs(g)) if abs(g[i]) > 0.1 * np.max(np.abs(g))][:6]
     slope = np.linalg.norm(G[:, free].T @ g) / max(np.linalg.norm(G[:, free]) * np.linalg.norm(g), 1e-300)
-    held = (
-        ""
-        if free.all()
-        else f" while {', '.join(n for n, f in zip(point.system.all_names, free, strict=True) if not f)} "
-        "stay fixed"
-    )
+    fixed = [name for name, moves in zip(point.system.names, free, strict=True) if not moves]
+    held = f" while {', '.join(fixed)} stay fixed" if fixed else ""
     size = f"{np.max(np.abs(g)):.3g} remains of {', '.join(worst)}"
     flat = [
         names[i]
@@ -398,8 +402,7 @@ def _explain_infeasible(
     if flat and len(g) == len(flat):
         raise InconsistentStart(
             f"no position that satisfies all constraints was found from q0{held}: {size}, and the gradient "
-            f"of {', '.join(flat)} "
-            "vanishes there. Give a better q0"
+            f"of {', '.join(flat)} vanishes there. Give a better q0"
         )
     if slope < 1e-4:
         raise ContradictoryConstraints(
@@ -469,7 +472,7 @@ def _refuse_large(point: _Point, q0, v0, q, v, moved_q: float, moved_v: float) -
 
 
 def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
-    """Raise where rows vanish, or depend on others, in q but not on the manifold around: C v = 0 then has too
+    """Raise where rows vanish, or depend on others, at q but not nearby on the manifold: C v = 0 then has too
     many solutions, and uᵀγ = 0 for uᵀC = 0 decides.
     """
     here, names = point(q, v), point.system.constraint_names
@@ -482,15 +485,8 @@ def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
     if not rows:
         return
     left, values, _ = np.linalg.svd(C)
-    curvature = float(
-        np.max(
-            np.abs(
-                left[:, np.append(values, np.zeros(len(left) - len(values))) < 1e-7].T
-                @ (here["gamma"] / usual)
-            ),
-            initial=0.0,
-        )
-    )
+    null = left[:, np.append(values, np.zeros(len(left) - len(values))) < 1e-7]
+    curvature = float(np.max(np.abs(null.T @ (here["gamma"] / usual)), initial=0.0))
     decision = (
         "but v0 does not satisfy it: no motion passes here with this velocity"
         if curvature > 1e-6 * float(np.max(np.abs(v))) ** 2
@@ -499,14 +495,14 @@ def _refuse_singular(point: _Point, q: np.ndarray, v: np.ndarray) -> None:
     )
     raise InconsistentStart(
         f"q0 is a singular position: {', '.join(names[i] for i in rows[:4])} depends on the other "
-        "constraints there or has no derivative, and G v = 0 does not "
-        "tell which velocities are possible. The second derivative of the constraints decides the branch, "
-        f"{decision}"
+        "constraints there or has no derivative, and G v = 0 does not tell which velocities are possible. "
+        f"The second derivative of the constraints decides the branch, {decision}"
     )
 
 
 def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    system, y, n = point.system, np.concatenate([q, v, point.s]), q.size
+    system, n = point.system, q.size
+    y = np.concatenate([q, v, point.s])
     rate, lam = np.empty(y.size + 1), np.zeros(system.m + 1)
     pieces = point(q, v)
     status = run_kernel(dense_derivative.address, point.t, y, y, point.context, rate)
@@ -528,11 +524,10 @@ def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
 
 
 def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
-    """Columns that span the motions which the constraints allow."""
+    """Columns that span the motions allowed by the constraints."""
     C = pieces["C"]
-    return np.linalg.svd(C)[2][
-        np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0 :
-    ].T
+    rank = np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0
+    return np.linalg.svd(C)[2][rank:].T
 
 
 def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
@@ -541,31 +536,26 @@ def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: floa
         return
     values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
     if values[0] < -1e-10 * np.max(np.abs(values)):
-        direction = null @ vectors[:, 0]
-        names = [
-            system.all_names[i]
-            for i in np.argsort(-np.abs(direction))
-            if abs(direction[i]) > 0.3 * np.max(np.abs(direction))
-        ]
+        names = _largest_components(system, null @ vectors[:, 0])
         raise SingularSystem(
-            f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving "
-            f"{', '.join(names[:5])} has kinetic energy "
-            "below zero. Look at its signs"
+            f"mass: negative for motions that the constraints allow, at t = {t:.6g}: moving {names} has "
+            "kinetic energy below zero. Look at its signs"
         )
 
 
 def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
-    """Name the motion that neither mass nor constraint determines."""
+    """Raise, and name the motion that neither mass nor constraints determine."""
     null = _free_motions(pieces)
     reduced = null.T @ pieces["M"] @ null
-    direction = null @ np.linalg.svd(reduced)[2][-1]
-    names = [
-        system.all_names[i]
-        for i in np.argsort(-np.abs(direction))
-        if abs(direction[i]) > 0.3 * np.max(np.abs(direction))
-    ]
+    names = _largest_components(system, null @ np.linalg.svd(reduced)[2][-1])
     raise SingularSystem(
-        f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {', '.join(names[:5])} can "
-        "move without any inertia. "
-        "Give it mass or a constraint"
+        f"mass: singular for motions that the constraints allow, at t = {t:.6g}: {names} can move without "
+        "any inertia. Give it mass or a constraint"
     )
+
+
+def _largest_components(system: System, direction: np.ndarray) -> str:
+    """The coordinates that take part most in a motion."""
+    size = np.abs(direction)
+    names = [system.all_names[i] for i in np.argsort(-size) if size[i] > 0.3 * np.max(size)]
+    return ", ".join(names[:5])

@@ -1,9 +1,9 @@
-"""Switches: instants at which forces, masses or constraints change their formula, known from their conditions
-on time.
+"""Switching times: instants at which forces, masses or constraints switch to another formula because of a
+condition on time.
 
 A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, are
-looked for before a run, so that no step crosses one: neither is a short pulse skipped by a long step, nor is
-the error test surprised by a jump.
+located before a run, so that no step crosses one: a long step cannot skip a short pulse, and the error test
+never sees a jump.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NEVER = np.zeros(0)
 
 
 def _conditions(formulas: list[ca.SX], t: ca.SX, state: ca.SX) -> list[ca.SX]:
-    """Expressions of t and p alone whose sign decides between formulas."""
+    """Expressions in t and p alone whose sign decides between formulas."""
     whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in formulas])
     if not ca.depends_on(whole, t):
         return []
@@ -33,13 +33,11 @@ def _conditions(formulas: list[ca.SX], t: ca.SX, state: ca.SX) -> list[ca.SX]:
             continue
         seen.add(key)
         children = [node.dep(i) for i in range(node.n_dep())]
-        difference = (
-            children[0] - children[1]
-            if node.op() in _COMPARISONS
-            else children[0]
-            if node.op() in _KINKS
-            else None
-        )
+        difference = None
+        if node.op() in _COMPARISONS:
+            difference = children[0] - children[1]
+        elif node.op() in _KINKS:
+            difference = children[0]
         if difference is not None and ca.depends_on(difference, t) and not ca.depends_on(difference, state):
             found.append(difference)
         stack += children
@@ -53,7 +51,7 @@ def _conditions_of_time(system: Any) -> ca.Function | None:
 
 
 def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
-    """Switching times strictly inside a run, in its direction."""
+    """Switching times strictly inside a run, in the order in which it meets them."""
     function = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
     if function is None:
         return _NEVER
@@ -68,14 +66,16 @@ def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
     rows, columns = np.nonzero(values[:, 1:] != values[:, :-1])
     if rows.size > _MOST or not rows.size:
         return np.zeros(0)
-    low, high, sign_low = grid[columns].copy(), grid[columns + 1].copy(), values[rows, columns]
+    low, high = grid[columns], grid[columns + 1]
+    sign_low = values[rows, columns]
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         same = signs(middle)[rows, np.arange(rows.size)] == sign_low
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    way = 1 if t1 > t0 else -1
+    direction = 1 if t1 > t0 else -1
     margin = 16 * np.spacing(max(abs(t0), abs(t1)))
-    times = np.unique(0.5 * (low + high))[::way]
-    times = times[(way * times > way * t0 + margin) & (way * times < way * t1 - margin)]
+    times = np.unique(0.5 * (low + high))[::direction]
+    elapsed = direction * times
+    times = times[(elapsed > direction * t0 + margin) & (elapsed < direction * t1 - margin)]
     apart = np.concatenate([[True], np.abs(np.diff(times)) > 4 * margin]) if times.size else np.zeros(0, bool)
     return times[apart]

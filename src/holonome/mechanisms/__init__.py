@@ -1,8 +1,9 @@
 """Mechanisms with a start, a picture and, where one is known, their solution.
 
-One mechanism is one file: a module ``x.py`` in this folder with a function ``x`` that returns a `Mechanism`
-is found by itself. It is then ``mechanisms.x(...)`` and ``mechanisms.get("x", ...)``; the module behind it,
-with its plain functions, is ``sys.modules["holonome.mechanisms.x"]``.
+Each mechanism has its own file: a module ``x.py`` in this folder with a function ``x`` that returns a
+`Mechanism` is found automatically. It is then available as ``mechanisms.x(...)`` and
+``mechanisms.get("x", ...)``; the module itself, with its plain functions, is
+``sys.modules["holonome.mechanisms.x"]``.
 """
 
 import difflib

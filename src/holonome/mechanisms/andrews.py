@@ -3,15 +3,15 @@ classical test of index-3 codes.
 
                                               C
                                             ⌇
-                                          ⌇           K1  OF   crank, driven by the torque mom      angle β
-                                        ⌇             K2  FE                                        θ, relative to K1
-                                      ⌇               K3  BED  plate, held by the spring CD         γ
-                      B───────────  ⌇                 K4  GE                                        φ, relative to K5
-                       ╲    K3    ─D                  K5  AG                                        δ
-                   ─G   ╲        ╱                    K6  HE                                        Ω, relative to K7
-            K5  ─ ─   ╲  ╲     ╱                      K7  AH                                        ε
+                                          ⌇           K1  OF   crank, driven by the torque mom  angle β
+                                        ⌇             K2  FE                                    θ from K1
+                                      ⌇               K3  BED  plate, held by the spring CD     γ
+                      B───────────  ⌇                 K4  GE                                    φ from K5
+                       ╲    K3    ─D                  K5  AG                                    δ
+                   ─G   ╲        ╱                    K6  HE                                    Ω from K7
+            K5  ─ ─   ╲  ╲     ╱                      K7  AH                                    ε
              ─ ─     K4 ╲ ╲  ╱
-        A ─              ──E━━━━━━━━━O━━━F            E joins K2, K3, K4 and K6. A, B, C and O belong to the frame.
+        A ─              ──E━━━━━━━━━O━━━F            E joins K2, K3, K4 and K6; A, B, C and O are fixed.
              ─ ─     K6 ╱      K2     K1
             K7  ─ ─   ╱                               M(q) q″ = f(q, q′) − Gᵀλ,   g(q) = 0
                    ─H
@@ -198,10 +198,8 @@ def force(q, v, p):
     c6 = p.m6 * p.u * (p.zf - p.fa) * np.cos(omega)
     x, y, length = spring(q, p)
     pull = -p.c0 * (length - p.l0) / length
-    lever_x, lever_y = (
-        p.sc * np.cos(gamma) - p.sd * np.sin(gamma),
-        p.sd * np.cos(gamma) + p.sc * np.sin(gamma),
-    )
+    lever_x = p.sc * np.cos(gamma) - p.sd * np.sin(gamma)
+    lever_y = p.sd * np.cos(gamma) + p.sc * np.sin(gamma)
     return np.array(
         [
             p.mom - c2 * dtheta * (dtheta + 2 * dbeta),

@@ -1,16 +1,17 @@
 """Chain: N equal bars in absolute coordinates, hanging from a hinge. Any size, with a banded structure.
 
-    O━━━━━∙━━━━━∙━━━━━∙━━━━━       M v′ = f − Gᵀλ,   M = diag(m, m, J) for each bar,   f = −γ (0, m, 0) for each bar
+    O━━━━━∙━━━━━∙━━━━━∙━━━━━       M v′ = f − Gᵀλ,   for each bar M = diag(m, m, J), f = −γ (0, m, 0)
       1     2     3     N
                                    0 = xᵢ − ½ℓ cos φᵢ − (xᵢ₋₁ + ½ℓ cos φᵢ₋₁)
-                                   0 = yᵢ − ½ℓ sin φᵢ − (yᵢ₋₁ + ½ℓ sin φᵢ₋₁),   i = 1..N; the end of bar 0 is the origin
+                                   0 = yᵢ − ½ℓ sin φᵢ − (yᵢ₋₁ + ½ℓ sin φᵢ₋₁),   i = 1..N,
+                                   where the end of bar 0 is the origin
 
 Symbols: q = (x₁, y₁, φ₁, x₂, …, φ_N), centres of mass and angles of the bars; n = 3N coordinates, 2N
 constraints. The whole chain has the length L and the mass μ, a bar ℓ = L/N, m = μ/N, J = mℓ²/12. Gravity γ.
 
 Data: N = 10, L = 1, μ = 1, γ = 9.81; released from rest, horizontal, as drawn. It falls and cracks like a
-whip; from there on the motion is chaotic. Reference: the solution at t = 1 (`REFERENCE`). The functions are
-written with slices, so that a thousand bars are as many operations as one.
+whip; from then on the motion is chaotic. Reference: the solution at t = 1 (`REFERENCE`). The functions are
+written with slices, so that their number of array operations does not depend on N.
 """
 
 import itertools

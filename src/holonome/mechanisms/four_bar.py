@@ -5,10 +5,10 @@
          B---         ╲ c
        a ╱             ╲            with the unit vector e(φ) = (cos φ, sin φ) and the centres r = (x, y):
         A ──── d ───── D
-                                    g₁,₂ = r_a − ½a e(φ_a)                                   crank hinged in A, the origin
-                                    g₃,₄ = r_b − ½b e(φ_b) − r_a − ½a e(φ_a)                 joint B
-                                    g₅,₆ = r_b + ½b e(φ_b) − r_c − ½c e(φ_c)                 joint C
-                                    g₇,₈ = r_c − ½c e(φ_c) − (d, 0)                          rocker hinged in D
+                                    g₁,₂ = r_a − ½a e(φ_a)                        crank hinged in A = 0
+                                    g₃,₄ = r_b − ½b e(φ_b) − r_a − ½a e(φ_a)      joint B
+                                    g₅,₆ = r_b + ½b e(φ_b) − r_c − ½c e(φ_c)      joint C
+                                    g₇,₈ = r_c − ½c e(φ_c) − (d, 0)               rocker hinged in D
 
 Symbols: q = (x_a, y_a, φ_a, x_b, y_b, φ_b, x_c, y_c, φ_c), centres of mass and angles of the bars; lengths a,
 b, c, and d of the ground; mass ϱ per unit of length, mᵢ = ϱℓᵢ, Jᵢ = mᵢℓᵢ²/12; gravity γ.
@@ -84,7 +84,9 @@ def start(
     phi_c = np.angle(C - d)
     omega_b = -a * omega_a * np.sin(phi_a - phi_c) / (b * np.sin(phi_b - phi_c))
     omega_c = a * omega_a * np.sin(phi_a - phi_b) / (c * np.sin(phi_c - phi_b))
-    centres, B_rate, C_rate = [B / 2, (B + C) / 2, (C + d) / 2], 1j * omega_a * B, 1j * omega_c * (C - d)
+    centres = [B / 2, (B + C) / 2, (C + d) / 2]
+    B_rate = 1j * omega_a * B
+    C_rate = 1j * omega_c * (C - d)
     rates = [B_rate / 2, (B_rate + C_rate) / 2, C_rate / 2]
     q0 = [[r.real, r.imag, phi] for r, phi in zip(centres, [phi_a, phi_b, phi_c], strict=True)]
     v0 = [[r.real, r.imag, omega] for r, omega in zip(rates, [omega_a, omega_b, omega_c], strict=True)]

@@ -1,4 +1,4 @@
-"""What a mechanism is: a system, a start and an end, and how to draw it; its solution, where one is known."""
+"""A mechanism: a system, initial values and a time span, a drawing and, where one is known, the solution."""
 
 import functools
 import inspect
@@ -26,7 +26,7 @@ class Reference:
     s, w : array or None
         First-order states and unknowns, of systems that have them.
     digits : int
-        How many significant digits of the largest entry of each vector are trusted.
+        Number of significant digits of the largest entry of each vector that are reliable.
     source : str
         Where the digits come from.
 
@@ -59,7 +59,7 @@ class Mechanism:
     system : System
         M(q) v′ = f − Gᵀλ, g(q) = 0.
     t_span : (float, float)
-        The interval of time that shows what is interesting about it.
+        A time interval that shows its characteristic motion.
     q0, v0 : array
         A start that satisfies g = 0 and G v = 0 to rounding.
     exact : callable(t), optional
@@ -69,7 +69,7 @@ class Mechanism:
     source : str
         Where the problem comes from.
     drawing : Drawing, optional
-        How to draw it; its system gets it as well, unless it has one.
+        How to draw it; passed on to its system, unless that has one already.
 
     Examples
     --------

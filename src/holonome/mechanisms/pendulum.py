@@ -14,7 +14,8 @@ drawn.
 
 Exact solution, with ω² = γ/ℓ, modulus k = sin(θ₀/2), k′ = cos(θ₀/2) and u = ω t::
 
-    sin(θ/2) = k cn(u)/dn(u),   cos(θ/2) = k′/dn(u),   θ′ = −2 k k′ ω sn(u)/dn(u),   λ = m (|v|² − γ y) / (2 ℓ²),   period 4 K(k)/ω.
+    sin(θ/2) = k cn(u)/dn(u),   cos(θ/2) = k′/dn(u),   θ′ = −2 k k′ ω sn(u)/dn(u),
+    λ = m (|v|² − γ y) / (2 ℓ²),   period 4 K(k)/ω.
 
 References
 ----------
@@ -68,10 +69,12 @@ def solution(t, theta0: float, m: float, length: float, gravity: float) -> Solut
     T = period(theta0, length, gravity)
     t = np.asarray(t, np.longdouble)
     t = (t - T * np.round(t / T)).astype(float)
-    omega, k, k1 = np.sqrt(gravity / length), np.sin(theta0 / 2), np.cos(theta0 / 2)
+    omega = np.sqrt(gravity / length)
+    k, k1 = np.sin(theta0 / 2), np.cos(theta0 / 2)
     sn, cn, dn, _ = ellipj(omega * t, k**2)
     sin_half, cos_half = k * cn / dn, k1 / dn
-    sin, cos, rate = 2 * sin_half * cos_half, 1 - 2 * sin_half**2, -2 * k * k1 * omega * sn / dn
+    sin, cos = 2 * sin_half * cos_half, 1 - 2 * sin_half**2
+    rate = -2 * k * k1 * omega * sn / dn
     q, v = length * np.array([sin, -cos]), length * rate * np.array([cos, sin])
     lam = m * ((length * rate) ** 2 - gravity * q[1]) / (2 * length**2)
     return q, v, lam[np.newaxis]

@@ -1,13 +1,13 @@
 """Slider-crank with equal bars: two bars in absolute coordinates that pass through a singular position.
 
              ╱╲
-     φ₁   1 ╱  ╲ 2  φ₂         M v′ = f − Gᵀλ,   M = diag(m₁, m₁, J₁, m₂, m₂, J₂),   f = −γ (0, m₁, 0, 0, m₂, 0)
-           ╱    ╲
-          O      ⊡ →           g₁ = x₁ − ½ℓ₁ cos φ₁                               bar 1 hinged at the origin
+     φ₁   1 ╱  ╲ 2  φ₂         M v′ = f − Gᵀλ,   M = diag(m₁, m₁, J₁, m₂, m₂, J₂)
+           ╱    ╲                                f = −γ (0, m₁, 0, 0, m₂, 0)
+          O      ⊡ →           g₁ = x₁ − ½ℓ₁ cos φ₁                          bar 1 hinged at the origin
     ────────────────── x       g₂ = y₁ − ½ℓ₁ sin φ₁
-                               g₃ = x₂ − x₁ − ½(ℓ₁ cos φ₁ + ℓ₂ cos φ₂)            bar 2 hinged to bar 1
+                               g₃ = x₂ − x₁ − ½(ℓ₁ cos φ₁ + ℓ₂ cos φ₂)       bar 2 hinged to bar 1
                                g₄ = y₂ − y₁ − ½(ℓ₁ sin φ₁ + ℓ₂ sin φ₂)
-                               g₅ = ℓ₁ sin φ₁ + ℓ₂ sin φ₂                         the slider stays on the x axis
+                               g₅ = ℓ₁ sin φ₁ + ℓ₂ sin φ₂                    the slider stays on the x axis
 
 Symbols: q = (x₁, y₁, φ₁, x₂, y₂, φ₂), centres of mass and angles of the bars; masses mᵢ, lengths ℓᵢ, moments
 of inertia Jᵢ = mᵢℓᵢ²/12, gravity γ.
@@ -30,6 +30,8 @@ References
 U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher index DAEs, SIAM J. Sci. Comput.
 18 (1997) 160-181, section 5 and Example 6.5.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -94,10 +96,8 @@ def start(phi1: float, omega1: float, length1: float, length2: float) -> tuple[n
             f"length2 = {length2} is too short to reach the axis from phi1 = {phi1}; at least "
             f"{abs(length1 * sin1):g} is needed."
         )
-    sin2, cos2 = (
-        -length1 * sin1 / length2,
-        np.copysign(np.sqrt(reach), 1.0 if length2 > length1 else cos1) / length2,
-    )
+    sin2 = -length1 * sin1 / length2
+    cos2 = np.copysign(np.sqrt(reach), 1.0 if length2 > length1 else cos1) / length2
     omega2 = -length1 * cos1 * omega1 / (length2 * cos2) if omega1 else 0.0
     half1, half2 = length1 / 2, length2 / 2
     q0 = [
@@ -117,6 +117,33 @@ def start(phi1: float, omega1: float, length1: float, length2: float) -> tuple[n
         ),
     ]
     return np.array(q0), np.array(v0)
+
+
+def two_bars(
+    constraint: Callable,
+    parameters: dict[str, float],
+    crank: tuple[float, float],
+    *,
+    name: str,
+    title: str,
+    t_span: tuple[float, float],
+    source: str,
+) -> Mechanism:
+    """A slider-crank with this form of its constraints, from an angle and an angular velocity of bar 1."""
+    system = System(
+        mass,
+        force,
+        constraint,
+        potential=potential,
+        parameters=parameters,
+        names=NAMES,
+        constraint_names=JOINTS,
+        name=name,
+    )
+    q0, v0 = start(*crank, parameters["length1"], parameters["length2"])
+    return Mechanism(
+        name=name, title=title, system=system, t_span=t_span, q0=q0, v0=v0, source=source, drawing=DRAWING
+    )
 
 
 REFERENCE = Reference(
@@ -167,23 +194,13 @@ def slider_crank(
     phi1, omega1 : float
         Angle and angular velocity of bar 1 at the start.
     """
-    q0, v0 = start(phi1, omega1, length1, length2)
-    return Mechanism(
+    parameters = {"m1": m1, "m2": m2, "length1": length1, "length2": length2, "gravity": gravity}
+    return two_bars(
+        constraint,
+        parameters,
+        (phi1, omega1),
         name="slider_crank",
         title="Slider-crank with equal bars, through singular positions (Ascher & Lin, Example 6.5)",
-        system=System(
-            mass,
-            force,
-            constraint,
-            potential=potential,
-            parameters={"m1": m1, "m2": m2, "length1": length1, "length2": length2, "gravity": gravity},
-            names=NAMES,
-            constraint_names=JOINTS,
-            name="slider_crank",
-        ),
         t_span=(0.0, 70.0),
-        q0=q0,
-        v0=v0,
         source="Ascher & Lin, section 5 and Example 6.5",
-        drawing=DRAWING,
     )

@@ -1,13 +1,13 @@
-"""Slider-crank with unequal bars: the regular neighbour of `slider_crank`, used as a benchmark.
+"""Slider-crank with unequal bars: the regular counterpart of `slider_crank`, used as a benchmark.
 
              ╱ ╲ ─ ─
-     φ₁   1 ╱       ╲ ─ ─ 2  φ₂       M v′ = f − Gᵀλ,   M = diag(m₁, m₁, J₁, m₂, m₂, J₂),   f = −γ (0, m₁, 0, 0, m₂, 0)
-           ╱              ╲ ─ ─
-          O                    ⊡ →    g₁ = x₁ − ½ℓ₁ cos φ₁                               bar 1 hinged at the origin
+     φ₁   1 ╱       ╲ ─ ─ 2  φ₂       M v′ = f − Gᵀλ,   M = diag(m₁, m₁, J₁, m₂, m₂, J₂)
+           ╱              ╲ ─ ─                         f = −γ (0, m₁, 0, 0, m₂, 0)
+          O                    ⊡ →    g₁ = x₁ − ½ℓ₁ cos φ₁                      bar 1 hinged at the origin
     ───────────────────────────── x   g₂ = y₁ − ½ℓ₁ sin φ₁
-                                      g₃ = x₁ + ½ℓ₁ cos φ₁ − x₂ + ½ℓ₂ cos φ₂             bar 2 hinged to bar 1
+                                      g₃ = x₁ + ½ℓ₁ cos φ₁ − x₂ + ½ℓ₂ cos φ₂    bar 2 hinged to bar 1
                                       g₄ = y₁ + ½ℓ₁ sin φ₁ − y₂ + ½ℓ₂ sin φ₂
-                                      g₅ = y₂ + ½ℓ₂ sin φ₂                               the slider stays on the x axis
+                                      g₅ = y₂ + ½ℓ₂ sin φ₂                      the slider stays on the x axis
 
 Symbols as in `slider_crank`. Joint and slider are written differently here, so the multipliers differ too.
 
@@ -19,8 +19,7 @@ on until it has risen as high on the left. Reference: the solution at t = 10 (`R
 import numpy as np
 
 from holonome.mechanisms.mechanism import Mechanism, Reference, with_reference
-from holonome.mechanisms.slider_crank import DRAWING, JOINTS, NAMES, force, mass, potential, start
-from holonome.problem.system import System
+from holonome.mechanisms.slider_crank import force, mass, points, potential, two_bars  # noqa: F401
 
 
 def constraint(q, p):
@@ -85,23 +84,13 @@ def slider_crank_unequal(
     phi1, omega1 : float
         Angle and angular velocity of bar 1 at the start.
     """
-    q0, v0 = start(phi1, omega1, length1, length2)
-    return Mechanism(
+    parameters = {"m1": m1, "m2": m2, "length1": length1, "length2": length2, "gravity": gravity}
+    return two_bars(
+        constraint,
+        parameters,
+        (phi1, omega1),
         name="slider_crank_unequal",
         title="Slider-crank with unequal bars",
-        system=System(
-            mass,
-            force,
-            constraint,
-            potential=potential,
-            parameters={"m1": m1, "m2": m2, "length1": length1, "length2": length2, "gravity": gravity},
-            names=NAMES,
-            constraint_names=JOINTS,
-            name="slider_crank_unequal",
-        ),
         t_span=(0.0, 10.0),
-        q0=q0,
-        v0=v0,
         source="benchmark of this project",
-        drawing=DRAWING,
     )

@@ -7,8 +7,9 @@ stiff bushing between them.
     └┬─┘      └──┘              g₄ = |d^AB|² − ℓ²                                     (5.1d)
      └── ℓ ─────┘               g₅ = θ₂ − θ                                           (5.1e)
 
-    d^AB = r₁ + R(θ₁) a − r₂ − R(θ₂) b;   f: gravity on body 2 and the bushing between s₁′ on body 1 and s₂′ on body 2, see `holonome.problem.bushing`, with
-    K = ε⁻¹ diag(k_x, k_y, k_θ) and C = diag(c_x, c_y, c_θ)
+    d^AB = r₁ + R(θ₁) a − r₂ − R(θ₂) b
+    f: gravity on body 2, and the bushing between s₁′ on body 1 and s₂′ on body 2 (`holonome.problem.bushing`)
+       with K = ε⁻¹ diag(k_x, k_y, k_θ) and C = diag(c_x, c_y, c_θ)
 
 Symbols: q = (x₁, y₁, θ₁, x₂, y₂, θ₂), centres of mass and angles; A = a and B = b the ends of the link ℓ in
 the axes of each body.
@@ -71,9 +72,8 @@ def points(q, p):
 
 
 def _turned(vector, angle):
-    return np.cos(angle) * vector[0] - np.sin(angle) * vector[1], np.sin(angle) * vector[0] + np.cos(
-        angle
-    ) * vector[1]
+    cos, sin = np.cos(angle), np.sin(angle)
+    return cos * vector[0] - sin * vector[1], sin * vector[0] + cos * vector[1]
 
 
 REFERENCE = Reference(

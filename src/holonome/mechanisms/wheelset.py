@@ -1,10 +1,10 @@
 """Wheel set on a straight track: two conical wheels on a rigid axle, rolling and creeping on two rails. The
 "flying wheel set" of Eich.
 
-          left          axle            right              q = (x, y, z, θ, φ)   lateral, upward, forward; yaw and roll
-         ┌────┐                        ┌────┐              β                     deviation of the spin rate from ω = V/r₀
-         │    ├────────────────────────┤    │              ψ, ξ of each wheel    contact point: angle on the wheel, place on the axle
-        ╲│____│╱                      ╲│____│╱             λ of each wheel       force that the rail exerts on it, negative in contact
+          left          axle            right         q = (x, y, z, θ, φ)  lateral, upward, forward; yaw, roll
+         ┌────┐                        ┌────┐         β      deviation of the spin rate from ω = V/r₀
+         │    ├────────────────────────┤    │         ψ, ξ   contact point of each wheel: angle, place on axle
+        ╲│____│╱                      ╲│____│╱        λ      force of the rail on each wheel (contact: λ < 0)
       ────╲__╱────                  ────╲__╱────
 
 Seen from the front, with the left side, ξ > 0, drawn on the right. It needs all that a `System` offers:
@@ -189,9 +189,9 @@ def normal_forces(wheels, lam):
     left, right = wheels
     across, up = left.slope * lam[0] + right.slope * lam[1], -lam[0] - lam[1]
     D = -np.sin(left.delta + right.delta)
-    return (np.cos(right.delta) * across - np.sin(right.delta) * up) / D, (
-        -np.cos(left.delta) * across - np.sin(left.delta) * up
-    ) / D
+    N_left = (np.cos(right.delta) * across - np.sin(right.delta) * up) / D
+    N_right = (-np.cos(left.delta) * across - np.sin(left.delta) * up) / D
+    return N_left, N_right
 
 
 def creep(wheel, N, q, v, spin, p):
@@ -274,7 +274,8 @@ def force(q, v, s, w, lam, p):
 
 def rate(q, v, s, w, lam, p):
     """β′, with θ″ from its own equation of motion."""
-    forces, theta, phi = applied(q, v, s, w, lam, p), q[3], q[4]
+    forces = applied(q, v, s, w, lam, p)
+    theta, phi = q[3], q[4]
     moment = forces[3]
     for wheel, multiplier in zip(contacts(q, w, p), (lam[0], lam[1]), strict=True):
         arm = wheel.R * (
@@ -310,9 +311,8 @@ def points(q, p):
         return x + along * np.cos(phi) - up * np.sin(phi), y + along * np.sin(phi) + up * np.cos(phi)
 
     for side, names in ((1.0, LEFT), (-1.0, RIGHT)):
-        for i, (off, sign) in enumerate(
-            [(-HALF_WIDTH, -1), (HALF_WIDTH, -1), (HALF_WIDTH, 1), (-HALF_WIDTH, 1)]
-        ):
+        corners = [(-HALF_WIDTH, -1), (HALF_WIDTH, -1), (HALF_WIDTH, 1), (-HALF_WIDTH, 1)]
+        for i, (off, sign) in enumerate(corners):
             found[names[i]] = on_body(side * (p.a + off), sign * (p.r0 - np.tan(p.delta0) * off))
     inner = p.a - HALF_WIDTH
     found |= {

@@ -1,9 +1,9 @@
-"""Papers: each a module, each of its tables and figures a function that computes it anew beside what was
-published.
+"""Reproduced papers: each is a module, and each of its tables and figures a function that computes it and
+compares it with the published one.
 
-A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found by itself: it is then
-``papers.authors_year``, and ``holonome reproduce authors`` on the command line. Modules are loaded when they
-are first asked for.
+A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found automatically. It is then
+available as ``papers.authors_year``, and as ``holonome reproduce authors`` on the command line. Modules are
+loaded lazily.
 """
 
 import difflib
@@ -79,7 +79,7 @@ def get(name: str) -> Paper:
 
 
 def nearest(name: str, names: Any) -> str:
-    """What may have been meant by a name that is none of these."""
+    """A suggestion for a name that is not known."""
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."
 

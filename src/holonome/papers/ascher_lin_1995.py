@@ -36,8 +36,8 @@ from holonome.plot import COLOURS
 PAPER = load("ascher_lin_1995")
 
 CLOSE, CLOSE_FOURTH = 0.05, 0.15
-"""How far an error may be off, in iterations 1 to 3, and in iteration 4, where only the error of Heun's
-method is left.
+"""Allowed relative deviations of an error, in iterations 1 to 3, and in iteration 4, where only the error of
+Heun's method is left.
 """
 
 SYMBOLS = {
@@ -49,7 +49,10 @@ SYMBOLS = {
     "drift": "largest |g|",
 }
 
-CRITERION = f"every value within {100 * CLOSE:.0f} % of the published one, in iteration 4 within {100 * CLOSE_FOURTH:.0f} %"
+CRITERION = (
+    f"every value within {100 * CLOSE:.0f} % of the published one, in iteration 4 within "
+    f"{100 * CLOSE_FOURTH:.0f} %"
+)
 
 Exact = Callable[[Any], np.ndarray]
 Problem = tuple[Any, Exact]
@@ -238,7 +241,10 @@ def table_6_2(progress: Progress) -> Table:
     singular point. Three methods: (3.2), which is made for it, with one to four iterations; α₁ = 1 with ε =
     1e-10; and Baumgarte's.
     """
-    why = "The drifts of this row are those of α₂ = 1/h, as for Baumgarte, not of α₂ = 1; its errors do not come out with either, nor with another E."
+    why = (
+        "The drifts of this row are those of α₂ = 1/h, as for Baumgarte, not of α₂ = 1; its errors do not "
+        "come out with either, nor with another E."
+    )
     rows = _index_2("table_6_2", _of_table_6_2, {}, why, progress)
     worst = {
         row.case["method"] + row.case["it."]: row.measured["ex"] for row in rows if row.case["t"] == ".7"
@@ -327,10 +333,8 @@ def table_6_4(progress: Progress) -> Table:
             }
         at = [0.1, 0.5, 1.0].index(t)
         for level, names in (("position", ("eq", "pdrift")), ("velocity", ("ev", "vdrift"))):
-            expected, found = (
-                {name: float(line[name]) for name in names},
-                {name: float(known[s][name][at]) for name in names},
-            )
+            expected = {name: float(line[name]) for name in names}
+            found = {name: float(known[s][name][at]) for name in names}
             shown = (
                 {"error": expected[names[0]], "drift": expected[names[1]]},
                 {"error": found[names[0]], "drift": found[names[1]]},
@@ -510,7 +514,7 @@ def figure_6_1(progress: Progress) -> Figure:
 
 
 def _others(mechanism: Any) -> Claim:
-    """What becomes of the methods for regular problems."""
+    """How the methods for regular problems fare."""
     tried = {
         "E = I": hn.Method(hn.SRM(eps=1e-3, iterations=3, y0=0.0), hn.RungeKutta("heun", step=1e-4)),
         "the unstabilised ODE": hn.Method(
@@ -540,7 +544,10 @@ def _others(mechanism: Any) -> Claim:
             )
         wrong.append(not change < 0.1)
         told.append(f"{name} {'fails' if wrong[-1] else f'keeps the energy to {change:.0e}'}")
-    statement = "The formulations without regard to singularities, and the usual stabilizations, give wildly different results after several periods."
+    statement = (
+        "The formulations without regard to singularities, and the usual stabilizations, give wildly "
+        "different results after several periods."
+    )
     return Claim.of(statement, all(wrong), "; ".join(told) + ".")
 
 

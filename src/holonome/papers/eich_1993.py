@@ -1,4 +1,4 @@
-"""Eich 1993: coordinate projection. Convergence, and what becomes of errors; the flying wheel set.
+"""Eich 1993: coordinate projection. Convergence, and propagation of errors; the flying wheel set.
 
 The method: BDF on the equations of index 1, (1.5), with and without the projection (2.5) of every step onto g
 = 0 and G v = 0, in the Euclidean metric as in the paper.
@@ -46,8 +46,8 @@ _SIDES = {"no": "without", "yes": "with"}
 ERRORS = {"Δx": "dx", "Δy": "dy", "Δẋ": "dvx", "Δẏ": "dvy", "Δλ": "dlambda"}
 """Columns of Table 3.1, and their names in the data file."""
 RUNS = 8
-"""Tolerances within 1 % with which each row is computed: rounding decides about single errors, which scatter
-over two powers of ten.
+"""Tolerances within 1 % with which each row is computed: single errors depend on rounding and scatter over
+two powers of ten.
 """
 MARGIN = 3.0
 
@@ -101,10 +101,8 @@ def table_3_1(progress: Progress) -> Table:
     known. Errors at one instant are a matter of chance: a change of TOL in the third digit changes them up to
     a hundredfold. Each is therefore computed with eight tolerances within 1 %, and medians are shown.
     """
-    lines, found = (
-        {(line["TOL"], line["projection"]): line for line in published("eich_1993", "table_3_1")},
-        {},
-    )
+    lines = {(line["TOL"], line["projection"]): line for line in published("eich_1993", "table_3_1")}
+    found = {}
     for tolerance, projection in lines:
         progress(0.08 * len(found), f"TOL {tolerance}, {_LABELS[projection]}")
         found[tolerance, projection] = scatter(projection, float(tolerance))
@@ -200,7 +198,10 @@ def wheel_set(projection: str, tolerance: float, end: float, integrator: hn.BDF 
     )
 
 
-_TRACK = "The paper's track is circular and its data are not published; here the straight track of the IVP Test Set. The drift is much smaller than the paper's."
+_TRACK = (
+    "The paper's track is circular and its data are not published; here the straight track of the IVP Test "
+    "Set. The drift is much smaller than the paper's."
+)
 
 
 @PAPER.experiment(

@@ -1,4 +1,4 @@
-"""What reproducing a paper gives: tables and figures with published and measured values, verdicts, claims and
+"""Results of reproducing a paper: tables and figures with published and measured values, verdicts, claims and
 notes.
 
 An `Experiment` prints itself in 80 columns, saves its numbers as CSV and its picture as PNG, and gives a
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 REPRODUCED, DIFFERS, NOT_PUBLISHED = "reproduced", "differs", "not published"
 HOLDS, FAILS = "holds", "fails"
-"""Verdicts on claims that are ours: there is nothing to reproduce."""
+"""Verdicts on our own claims, for which there is nothing to reproduce."""
 OURS = "Not in the paper"
 _COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim", HOLDS: "green", FAILS: "red"}
 
 Progress = Callable[[float, str], None]
-"""Told the fraction done and what comes next."""
+"""Called with the fraction done and what comes next."""
 
 
 def silent(fraction: float, what: str) -> None:
@@ -67,8 +67,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says in words, what was found here, and the verdict; `by` tells claims that are
-    ours, which hold or fail.
+    """A statement of the paper in words, what was found here, and the verdict; `by` distinguishes our own
+    claims, which hold or fail.
     """
 
     statement: str
@@ -184,18 +184,18 @@ class Experiment(ABC):
 
     @property
     def stem(self) -> str:
-        """How the names of its files begin."""
+        """The common beginning of the names of its files."""
         return f"{self.paper}-{self.name}"
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How often each verdict was given."""
+        """Number of rows and claims with each verdict."""
         given = [item.verdict for item in (*self.rows, *self.claims)]
         return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
 
     @abstractmethod
     def draw(self, axes: Any = None) -> Any:
-        """Draw into the axes given, or into a new figure, and return the axes."""
+        """Draw into the given axes, or into a new figure, and return the axes."""
 
     @abstractmethod
     def records(self) -> Iterator[dict[str, Any]]:
@@ -205,7 +205,7 @@ class Experiment(ABC):
     def _new_axes(self, shown: bool) -> Any: ...
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write the numbers (.csv) and the picture (.png) into the folder, and say where they are."""
+        """Write the numbers (.csv) and the picture (.png) into the folder, and return their paths."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         table, picture = folder / f"{self.stem}.csv", folder / f"{self.stem}.png"
@@ -226,11 +226,11 @@ class Experiment(ABC):
         return figure
 
     def _further_files(self, stem: Path) -> list[Path]:
-        """What else a kind of experiment has to save."""
+        """Save what a kind of experiment has in addition."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """All there is to say, for JSON and reports; the curves of a figure are in its CSV."""
+        """The whole result, for JSON and reports; the curves of a figure are in its CSV file."""
         return {
             "paper": self.paper,
             "name": self.name,
@@ -304,9 +304,9 @@ class Experiment(ABC):
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(file=io.StringIO(), width=80, color_system=None, highlight=False)
-        console.print(self)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+        page = io.StringIO()
+        Console(file=page, width=80, color_system=None, highlight=False).print(self)
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{times} {verdict}" for verdict, times in self.verdicts.items())
@@ -469,8 +469,8 @@ class Figure(Experiment):
 
 
 def _tick(axis: Any, short: float) -> None:
-    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if its ends differ by less than a factor, else at powers
-    of ten.
+    """Ticks of a logarithmic axis: at 1, 2, 5, 10 … if the ratio of its ends is below a limit, otherwise at
+    powers of ten.
     """
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -512,8 +512,8 @@ class Paper:
     def experiment(
         self, name: str, title: str
     ) -> Callable[[Callable[..., Reproduction]], Callable[..., Reproduction]]:
-        """Decorate a function: it is found under this name, and what it returns says what it is, what is done
-        (its docstring), and how long it took.
+        """Decorate a function: it is registered under this name, and its result carries the title, the
+        description (the docstring) and the time it took.
         """
 
         def decorate(function: Callable[..., Reproduction]) -> Callable[..., Reproduction]:

@@ -52,7 +52,7 @@ R = np.array([6.0, 7.0]), np.array([10.0, 4.0])
 
 
 def model(ratio: float = 1.0) -> hn.CoupledSystem:
-    """The model problem, (16)–(18); ``ratio`` multiplies the first structure, its masses, stiffness and load."""
+    """The model problem, (16)–(18); ``ratio`` scales mass, stiffness and load of the first structure."""
     return hn.CoupledSystem.linear(
         [ratio * A[0], A[1]],
         None,
@@ -131,16 +131,17 @@ def table_1(progress: Progress) -> Table:
     trapezoidal rule: the change of x in an iteration, (9), over that in the one before, until all changes are
     below 1e-6.
     """
-    constant = "The iteration is linear: soon every change is the same multiple of the one before, close to 4/11. Ratios that fall steadily cannot come from it."
+    constant = (
+        "The iteration is linear: soon every change is the same multiple of the one before, close to 4/11. "
+        "Ratios that fall steadily cannot come from it."
+    )
     start = "The first ratio compares with the initial guess (23), whose details are not told."
     rows, sizes, published_ends = [], {}, []
     for window in ("1.0", "0.5"):
         progress(0.0 if window == "1.0" else 0.5, f"Δt = {window}")
         changes = _window(simulate(float(window), 2.0), 2.0)[:, 0]
-        ratios, expected = (
-            changes[1:] / changes[:-1],
-            [float(line["ratio"]) for line in published(PAPER_DATA, "table_1") if line["dt"] == window],
-        )
+        ratios = changes[1:] / changes[:-1]
+        expected = [float(line["ratio"]) for line in published(PAPER_DATA, "table_1") if line["dt"] == window]
         sizes[window] = float(changes[0])
         published_ends.append(float(changes[0] * np.prod(expected)))
         for i, ratio in enumerate(ratios):
@@ -159,7 +160,10 @@ def table_1(progress: Progress) -> Table:
                 rows.append(Row(case, {}, {"ratio": float(ratio)}, NOT_PUBLISHED))
     asymptotic = [row.measured["ratio"] for row in rows if int(row.case["i"]) > 2]
     steady = bool(max(asymptotic) - min(asymptotic) < 0.02 and abs(np.mean(asymptotic) - 0.37) < 0.01)
-    left = f"the first change is {sizes['1.0']:.1f} and {sizes['0.5']:.1f}; times the published ratios, {published_ends[0]:.0e} and {published_ends[1]:.0e} would be left of it."
+    left = (
+        f"the first change is {sizes['1.0']:.1f} and {sizes['0.5']:.1f}; times the published ratios, "
+        f"{published_ends[0]:.0e} and {published_ends[1]:.0e} would be left of it."
+    )
     return Table(
         rows=rows,
         symbols={
@@ -197,7 +201,10 @@ def iterations(progress: Progress) -> Table:
             )
         )
         expected = int(line["iterations"])
-        why = "A change of order 1 that falls by 0.37 in each iteration needs 13 to 18 of them; the published numbers contradict the published rate (54)."
+        why = (
+            "A change of order 1 that falls by 0.37 in each iteration needs 13 to 18 of them; the published "
+            "numbers contradict the published rate (54)."
+        )
         case = {"Δt": line["dt"], "t": line["t"], "ε₀": line["tolerance"]}
         rows.append(
             _row(case, {"iterations": expected}, {"iterations": found}, abs(found - expected) <= 1, why)
@@ -280,7 +287,10 @@ def table_3(progress: Progress) -> Table:
     without iteration in each step Δt/10.
     """
     rows, told = [], published(PAPER_DATA, "table_3")
-    lagged = "Not explained. One pass leaves an error of first order, which falls to zero with Δt; the published values grow. The misprinted signs do not lead to them."
+    lagged = (
+        "Not explained. One pass leaves an error of first order, which falls to zero with Δt; the published "
+        "values grow. The misprinted signs do not lead to them."
+    )
     for i, line in enumerate(told):
         progress(i / len(told), f"({line['part']}), Δt = {line['dt']}")
         window, with_iteration = float(line["dt"]), line["part"] == "a"
@@ -360,7 +370,10 @@ def mixed_solvers(progress: Progress) -> Table:
     progress(0.0, "Δt = 0.1")
     (line,) = published(PAPER_DATA, "mixed_solvers")
     found = richardson(float(line["dt"]), solvers={"x": "euler", "y": "trapezoidal"})
-    why = "Euler's error in x is of first order, and x drives λ and y. Nothing in the iteration, which only finds the λ of the discrete equations, could take it away."
+    why = (
+        "Euler's error in x is of first order, and x drives λ and y. Nothing in the iteration, which only "
+        "finds the λ of the discrete equations, could take it away."
+    )
     agree = _orders_agree(_ratios(line), found)
     claim = Claim.of(
         "Euler for x and the trapezoidal rule for y together are of second order.",

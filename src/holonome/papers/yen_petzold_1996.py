@@ -3,10 +3,13 @@
 The methods, all on BDF of order 1 and 2 with DASSL's step control:
 
 GGL     stabilised index 2, (1.3)
-GGL*    the same, with multipliers left out of the convergence test; in section 5.2 they are predicted from the motion, and errors tested in the independent coordinates
+GGL*    the same, with the multipliers left out of the convergence test; in section 5.2 they are predicted
+        from the motion, and the error is tested in the independent coordinates
 CS      coordinate splitting, (2.12)
-CM      its modification, with P(q̂) kept until a new Jacobian is wanted, also over several steps, as the paper has it
-CMp     CM with P at the predictor of each step: not in the paper, and what it should have been, since CM does not converge to the solution as the tolerance falls
+CM      its modification, in which P(q̂) is kept until the Jacobian is renewed, even over several steps, as in
+        the paper
+CMp     CM with P at the predictor of each step: not in the paper, but a correction of CM, which does not
+        converge to the solution as the tolerance falls
 
 References
 ----------
@@ -57,10 +60,10 @@ SYMBOLS = {
 }
 
 FIRST_STEP = 1e-6
-"""The paper does not tell the first step; with this one Table 5.2 comes out to the step."""
+"""The paper does not give the first step; with this one the counts of Table 5.2 are reproduced exactly."""
 
 CLOSE = 0.2
-"""How far a count may be off; details such as the first step change it by 10 to 20 %."""
+"""Allowed relative deviation of a count; details such as the first step change it by 10 to 20 %."""
 
 MOST_STEPS = 30_000
 
@@ -193,7 +196,10 @@ def _stopped(solution: hn.Solution) -> str:
 def _scatter(mechanism: Mechanism, method: hn.Method, tolerance: float) -> str:
     """How much the number of steps depends on the first step, in words."""
     steps = [simulate(mechanism, method, tolerance, first).steps for first in (1e-5, 1e-6, 1e-7, 1e-8)]
-    return f"The number depends on chance: first steps of 1e-5 to 1e-8 lead to {min(steps)} to {max(steps)} steps."
+    return (
+        f"The number depends on chance: first steps of 1e-5 to 1e-8 lead to {min(steps)} to {max(steps)} "
+        "steps."
+    )
 
 
 def _found(rows: Iterable[Row]) -> dict[Key, Mapping[str, float]]:
@@ -236,7 +242,10 @@ def table_5_1(progress: Progress) -> Table:
     1/ε². It is simulated for 0.25 s with TOL = 1e-3 by BDF of orders 1 and 2 with DASSL's step control; the
     methods differ in the equations and in how they are solved. The mechanism is `oscillator_on_circle`.
     """
-    guessed = "The printed data are not those of the table (see the notes); the ones taken here are a guess that fits GGL, and details of the motion change the counts."
+    guessed = (
+        "The printed data are not those of the table (see the notes); the ones taken here are a guess that "
+        "fits GGL, and details of the motion change the counts."
+    )
     rows = _compare(
         "table_5_1",
         lambda eps: hn.mechanisms.oscillator_on_circle(eps=eps),
@@ -311,7 +320,7 @@ def table_5_2(progress: Progress) -> Table:
         notes=[
             "The first step, which the paper does not give, is 1e-6; with it all counts come out to about "
             "one per cent, many to the last digit.",
-            "GGL* extrapolates its multipliers here; predicting them as in section 5.2 leads to other counts.",
+            "GGL* extrapolates its multipliers here; predicting them as in section 5.2 gives other counts.",
         ],
     )
 
@@ -323,7 +332,10 @@ def _nothing_gained(found: dict[Key, Mapping[str, float]]) -> tuple[bool, str]:
     ) > 0.8, f"CMp takes {' / '.join(f'{ratio:.2f}' for ratio in ratios)} times the steps of CS."
 
 
-_BUSHING_DATA = "Masses, inertias, gravity and the end time are not published; taken here: all masses and inertias 1, gravity 1 as in section 5.1, t ≤ 1."
+_BUSHING_DATA = (
+    "Masses, inertias, gravity and the end time are not published; taken here: all masses and inertias 1, "
+    "gravity 1 as in section 5.1, t ≤ 1."
+)
 
 
 @PAPER.experiment("table-5.3", "two bodies with a bushing of moderate stiffness, ε = 1e-3")
@@ -369,7 +381,10 @@ def table_5_4(progress: Progress) -> Table:
     `two_body_bushing`.
     """
     unknown = "The absolute count depends on masses, gravity and end time, which are not published."
-    isotropic = "With k_x = k_y and body 1 at rest the bushing is an isotropic linear spring; CS and CM then converge at the same rate and take the same steps."
+    isotropic = (
+        "With k_x = k_y and body 1 at rest the bushing is an isotropic linear spring; CS and CM then "
+        "converge at the same rate and take the same steps."
+    )
     rows = _compare(
         "table_5_4",
         lambda eps: hn.mechanisms.two_body_bushing(eps=eps),
@@ -712,13 +727,11 @@ class Step:
         """Iterates of Algorithm 2.1, with the signs of (2.22): with the factor (I + QᵀQ)⁻¹ of (2.23), or
         without it as in (2.25).
         """
-        points, J1, x, y, q0 = (
-            [np.concatenate([self.q, self.v])],
-            self.J1(self.q, self.v, "CS"),
-            self.x,
-            self.y,
-            self.q,
-        )
+        points = [np.concatenate([self.q, self.v])]
+        J1 = self.J1(self.q, self.v, "CS")
+        x = self.x
+        y = self.y
+        q0 = self.q
         Q, size = q0[x] / q0[y], 1.0
         factor = 1 / (1 + Q**2) if weighted else 1.0
         while len(points) <= most and tolerance < size < 1e6:

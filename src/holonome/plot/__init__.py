@@ -1,9 +1,9 @@
 """Pictures of solutions: motion, paths, phase plots, coordinates and forces over time, drift, energy, steps,
 matrices, and comparisons of methods.
 
-Every function draws into the axes it is given, or into a new figure, and returns the axes. matplotlib is
-loaded on first use. Figures are made without pyplot, so nothing depends on a display, unless pyplot or a
-notebook is in use and could show them.
+Every function draws into the given axes, or into a new figure, and returns the axes. matplotlib is loaded on
+first use. Figures are created without pyplot, so that no display is needed, unless pyplot or a notebook is in
+use and could show them.
 """
 
 from holonome.plot.matrix import plot_condition, plot_sparsity

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
     from holonome.results.solution import Solution
 
-_NAMED, _SQUARES, _POINTS, _WORK, _LARGEST = 24, 400, 500, 4e9, 1e18
+_NAMED = 24
+"""Largest matrix whose rows are named."""
+_SQUARES = 400
+"""Largest matrix whose entries are drawn as squares rather than as pixels."""
+_POINTS = 500
+_WORK = 4e9
+"""Most points at which the condition is computed, and most operations spent on it."""
+_LARGEST = 1e18
+"""Condition numbers are cut off here."""
 
 
 @styled
@@ -27,13 +35,13 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
     axes, model, look = one(axes, 5.2, 5.0), system.model, theme()
     M, C = model.M.sparsity(), model.C.sparsity()
     n, size = model.n, model.n + model.rows
-    (mass_rows, mass_columns), (rows, columns) = (
-        np.array(pattern.get_triplet(), int).reshape(2, -1) for pattern in (M, C)
-    )
+    mass_rows, mass_columns = np.array(M.get_triplet(), int).reshape(2, -1)
+    rows, columns = np.array(C.get_triplet(), int).reshape(2, -1)
     entries = M.nnz() + 2 * C.nnz()
     if size <= _SQUARES:
         picture = np.zeros((size, size))
-        picture[mass_rows, mass_columns], picture[n + rows, columns], picture[columns, n + rows] = 1, 2, 2
+        picture[mass_rows, mass_columns] = 1
+        picture[n + rows, columns] = picture[columns, n + rows] = 2
         axes.imshow(
             picture,
             cmap=ListedColormap([look.paper, look.colours[0], look.colours[1]]),
@@ -64,7 +72,7 @@ def plot_sparsity(system: System | Solution, axes: Axes | None = None) -> Axes:
 
 @styled
 def plot_condition(solution: Solution, axes: Axes | None = None) -> Axes:
-    """Condition of (M Gᵀ; G 0) and of G over time; singular positions that were passed are marked."""
+    """Condition number of (M Gᵀ; G 0) and of G over time; singular positions are marked."""
     system = solution.system
     axes, n, m = one(axes), system.n, system.m
     y = solution.states[:, : system.state_size].T

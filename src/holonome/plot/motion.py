@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from holonome.problem.drawing import Drawing
     from holonome.results.solution import Solution
 
-_WAY = 1.35
-"""How far a motion is drawn, in units of its extent: a swing from side to side, or less than half a turn."""
+_LENGTH = 1.35
+"""Length of the motion that is drawn, in units of its extent: one swing, or less than half a turn."""
 
 _MOST_PATHS = 7
+_COILS = 9
+"""Of a spring."""
 
 
 @styled
 def plot_motion(
     solution: Solution, drawing: Drawing | None = None, axes: Axes | None = None, instants: int = 7
 ) -> Axes:
-    """The mechanism at a few instants, from pale to dark, and the paths of its interesting points over the
-    whole run.
+    """The mechanism at a few instants, from pale to dark, and the traces of its points over the whole run.
 
     The drawing is that of the system, if none is given.
     """
@@ -47,7 +48,7 @@ def plot_motion(
             alpha=0.9 if _sweeps(points[name]) < 40 else 0.35,
             zorder=4,
         )
-    chosen = _telling_instants(points, instants)
+    chosen = _instants(points, instants)
     shades = LinearSegmentedColormap.from_list("time", [theme().early, theme().middle, theme().late])(
         np.linspace(0, 1, len(chosen))
     )
@@ -77,12 +78,10 @@ def plot_motion(
 
 
 def _points(solution: Solution, drawing: Drawing) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Times, and the points of a drawing then."""
+    """Times, and the points of a drawing at these times."""
     system = solution.system
-    (t, q), (_, s) = (
-        smooth_positions(solution),
-        smooth(solution, solution.s, lambda: solution.rates[system.n :]),
-    )
+    t, q = smooth_positions(solution)
+    _, s = smooth(solution, solution.s, lambda: solution.rates[system.n :])
     return t, drawing.at(q, system.parameters.namespace(system.parameters.flat), t, s)
 
 
@@ -93,14 +92,14 @@ def plot_path(
     points: Sequence[str | Sequence[str]] | None = None,
     drawing: Drawing | None = None,
 ) -> Axes:
-    """Trajectories in the plane or in space; a circle marks the start, a disc the end.
+    """Paths in the plane or in space; a circle marks the start, a disc the end.
 
     Parameters
     ----------
     solution
         What :func:`holonome.solve` returned.
     axes
-        Where to draw; None makes a figure, with three dimensions if the paths have them.
+        Where to draw; None makes a figure, in three dimensions if the paths have three.
     points
         What to follow: names of points of the drawing, or pairs and triples of coordinate names such as ("x",
         "y"). None takes the traces of the drawing, else coordinates called x, y, z, or x1, y1, and so on.
@@ -117,16 +116,8 @@ def plot_path(
             axes.plot(*path, color=colour, linewidth=0.8, alpha=0.5)
         else:
             axes.plot(*path, color=colour, label=name)
-        for k, face in ((0, theme().paper), (-1, colour)):
-            axes.plot(
-                *path[:, [k]],
-                "o",
-                color=face,
-                markeredgecolor=colour,
-                markeredgewidth=1.5,
-                markersize=6,
-                zorder=5,
-            )
+        _mark(axes, path[:, :1], colour)
+        _mark(axes, path[:, -1:], colour, face=colour)
     axes.set(
         xlabel="x",
         ylabel="y",
@@ -138,7 +129,8 @@ def plot_path(
         axes.set(zlabel="z")
         axes.set_aspect("equal")
         extents = np.ptp(np.hstack(list(paths.values())), axis=1)
-        for axis, extent in zip((axes.xaxis, axes.yaxis, axes.zaxis), extents, strict=True):  # type: ignore[attr-defined]
+        three: Any = (axes.xaxis, axes.yaxis, axes.zaxis)
+        for axis, extent in zip(three, extents, strict=True):
             axis.labelpad = 8
             axis.set_pane_color(theme().paper)
             axis.set_major_locator(MaxNLocator(int(np.clip(6 * extent / max(np.max(extents), 1e-300), 1, 6))))
@@ -214,8 +206,8 @@ def _positions_by_name(names: Sequence[str]) -> list[tuple[str, ...]]:
 def plot_phase(
     solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
 ) -> Axes:
-    """Phase plot: velocity over position, for the coordinates named or the one that swings most. Of an ODE,
-    one component over another.
+    """Phase plot: velocity against position, for the named coordinates or the one that swings most; of an
+    ODE, one component against another.
     """
     axes, system = one(axes), solution.system
     if not system.n:
@@ -228,16 +220,16 @@ def plot_phase(
             smooth(solution, solution.x, lambda: solution.rates)[1][components.index(name)] for name in chosen
         )
         axes.plot(x, y)
-        _mark_start(axes, x, y, theme().colours[0])
+        _mark(axes, np.stack([x[:1], y[:1]]), theme().colours[0])
         axes.set(xlabel=symbol(chosen[0]), ylabel=symbol(chosen[1]), title="Phase plot")
         return axes
-    chosen = [system.names[_most_alive(solution)]] if coordinates is None else list(coordinates)
+    chosen = [system.names[_most_mobile(solution)]] if coordinates is None else list(coordinates)
     _require(chosen, system.names)
     rows = [system.names.index(name) for name in chosen]
     q, v = smooth_positions(solution)[1], smooth(solution, solution.v, lambda: solution.a)[1]
     for row, name, colour in zip(rows, chosen, theme().colours * len(chosen), strict=False):
         axes.plot(q[row], v[row], color=colour, label=symbol(name), linewidth=1.3)
-        _mark_start(axes, q[row], v[row], colour)
+        _mark(axes, np.stack([q[row, :1], v[row, :1]]), colour)
     alone = symbol(chosen[0]) if len(chosen) == 1 else ""
     axes.set(
         xlabel=f"position {alone}".strip(),
@@ -249,14 +241,12 @@ def plot_phase(
     return axes
 
 
-def _most_alive(solution: Solution) -> int:
-    """The coordinate that moves most among those that turn back on the way, else among all."""
+def _most_mobile(solution: Solution) -> int:
+    """The coordinate that moves most among those that reverse their direction, or else among all."""
     if not solution.t.size:
         return 0
-    moved, turns = (
-        np.ptp(solution.q, axis=1),
-        (np.min(solution.v, axis=1) < 0) & (np.max(solution.v, axis=1) > 0),
-    )
+    moved = np.ptp(solution.q, axis=1)
+    turns = (np.min(solution.v, axis=1) < 0) & (np.max(solution.v, axis=1) > 0)
     return int(np.argmax(np.where(turns, moved, 0.0) if turns.any() else moved))
 
 
@@ -266,27 +256,20 @@ def _require(names: Sequence[str], known: Sequence[str]) -> None:
         raise ValueError(f"coordinates: {unknown[0]!r} is not one of {', '.join(known)}")
 
 
-def _mark_start(axes: Axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
-    axes.plot(
-        x[:1],
-        y[:1],
-        "o",
-        color=theme().paper,
-        markeredgecolor=colour,
-        markeredgewidth=1.5,
-        markersize=6,
-        zorder=5,
-    )
+def _mark(axes: Axes, point: np.ndarray, colour: str, face: str | None = None) -> None:
+    """A circle around a point, empty unless it has a colour inside."""
+    style: dict[str, Any] = {"markeredgecolor": colour, "markeredgewidth": 1.5, "markersize": 6, "zorder": 5}
+    axes.plot(*point, "o", color=face or theme().paper, **style)
 
 
 def _sweeps(path: np.ndarray) -> float:
-    """How often a path fills its own extent."""
+    """Length of a path in units of its extent."""
     extent = float(np.max(np.ptp(path, axis=1))) if path.size else 0.0
     return float(np.sum(np.hypot(*np.diff(path, axis=1)))) / extent if extent > 0 else 0.0
 
 
-def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
-    """Indices of a few instants, equally far apart along the path of the point that moves most, before it
+def _instants(points: dict[str, np.ndarray], count: int) -> list[int]:
+    """Indices of a few instants, equally spaced along the path of the point that moves most, before it
     repeats itself.
     """
     total = next(iter(points.values())).shape[1]
@@ -294,7 +277,7 @@ def _telling_instants(points: dict[str, np.ndarray], count: int) -> list[int]:
         return [0] * total
     path = max(points.values(), key=lambda xy: float(np.sum(np.hypot(*np.diff(xy, axis=1)))))
     length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=1)))])
-    end = min(length[-1], _WAY * float(np.max(np.ptp(path, axis=1))))
+    end = min(length[-1], _LENGTH * float(np.max(np.ptp(path, axis=1))))
     return sorted(set(np.clip(np.searchsorted(length, np.linspace(0, end, count)), 0, total - 1).tolist()))
 
 
@@ -312,7 +295,7 @@ def _draw_instant(
                 zorder=order,
             )
     for begin, end in drawing.springs if is_last else ():
-        axes.plot(*_zigzag(points[begin], points[end]), color=colour, linewidth=1.1, zorder=order)
+        axes.plot(*zigzag(points[begin], points[end]).T, color=colour, linewidth=1.1, zorder=order)
     for begin, end in drawing.links:
         axes.plot(
             *np.stack([points[begin], points[end]], axis=1),
@@ -346,7 +329,7 @@ def _draw_instant(
 
 
 def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> None:
-    """Fixed bodies, and triangles where the mechanism is held."""
+    """Fixed bodies, and triangles at fixed points."""
     from matplotlib.markers import MarkerStyle
     from matplotlib.path import Path as Outline
 
@@ -385,12 +368,12 @@ def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> 
         )
 
 
-def _zigzag(begin: np.ndarray, end: np.ndarray, coils: int = 9) -> np.ndarray:
-    """A spring between two points."""
+def zigzag(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Vertices of a spring between two points of the plane, fixed or, with a second axis, moving in time."""
     along = end - begin
-    across = 0.035 * np.array([-along[1], along[0]])
-    place = np.concatenate(
-        [[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.85, 1.0]]
-    )
-    side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], coils), [0.0, 0.0]])
-    return begin[:, None] + along[:, None] * place + across[:, None] * side
+    across = 0.035 * np.stack([-along[1], along[0]])
+    teeth = (np.arange(2 * _COILS) + 0.5) / (2 * _COILS)
+    place = np.concatenate([[0.0, 0.15], 0.15 + 0.7 * teeth, [0.85, 1.0]])
+    side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], _COILS), [0.0, 0.0]])
+    shape = (-1, *[1] * begin.ndim)
+    return begin + along * place.reshape(shape) + across * side.reshape(shape)

@@ -1,4 +1,4 @@
-"""Quantities over time: coordinates, states, multipliers and the forces of joints, drift, energy."""
+"""Quantities over time: coordinates, states, multipliers, joint forces, drift, energy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _MOST_LINES = 8
 _FORCE_POINTS = 600
 _NOT_CONSERVED = 1e-4
-"""Part of the power exchanged between kinetic and potential energy beyond which energy comes or goes."""
+"""A change of energy above this fraction of the power exchanged between kinetic and potential energy counts.
+"""
 
 
 @styled
@@ -70,8 +71,8 @@ def plot_states(solution: Solution, axes: Axes | None = None, states: Sequence[s
 def plot_multipliers(
     solution: Solution, axes: Axes | None = None, constraints: Sequence[str] | None = None
 ) -> Axes:
-    """Multipliers λ over time, by the names of their constraints: those named, else all of them, else those
-    that change most.
+    """Multipliers λ over time, labelled by their constraints: those named, else all of them, else those that
+    change most.
     """
     system = solution.system
     if not system.m:
@@ -125,7 +126,7 @@ def plot_joint_forces(
 
 
 def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """M and G, with the rows of velocity constraints, at one point; None if they cannot be evaluated there."""
+    """M and G, with the rows of velocity constraints, at one point; None if their evaluation fails."""
     found = kernels(system)
     pieces = found.evaluate_pieces(found.context(system), float(t), np.ascontiguousarray(y))
     return None if pieces is None else (pieces["M"], pieces["C"])
@@ -133,10 +134,12 @@ def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.
 
 @styled
 def plot_drift(solution: Solution, axes: Axes | None = None) -> Axes:
-    """How far the solution is from its constraints and invariants, and how much its energy changes if the
-    system conserves it, on a logarithmic axis.
+    """Residuals of constraints and invariants and, if the system conserves it, the change of energy, on a
+    logarithmic axis.
     """
-    axes, held, colours = one(axes), [], theme().colours
+    axes = one(axes)
+    colours = theme().colours
+    held = []
     if solution.g.size:
         axes.semilogy(*sizes(solution.t, solution.g), color=colours[0], label="|g|  position")
         held.append(f"|g| ≤ {solution.drift[0]:{'.0e' if solution.drift[0] else 'g'}}")
@@ -159,14 +162,8 @@ def plot_drift(solution: Solution, axes: Axes | None = None) -> Axes:
         axes.set_ylim(SMALLEST / 2, max(axes.get_ylim()[1], 1e-12))
         legend(axes)
     else:
-        axes.text(
-            0.5,
-            0.5,
-            "nothing is to be conserved here",
-            transform=axes.transAxes,
-            ha="center",
-            color=theme().frame,
-        )
+        note = "there are no conserved quantities"
+        axes.text(0.5, 0.5, note, transform=axes.transAxes, ha="center", color=theme().frame)
     axes.set(xlabel="time t", ylabel="deviation")
     axes.set_title("Constraints: " + ", ".join(held) if held else "Conserved quantities")
     return axes
@@ -201,8 +198,8 @@ def plot_energy(solution: Solution, axes: Axes | None = None) -> Axes:
 
 
 def conserves_energy(solution: Solution) -> bool:
-    """Whether the system keeps its energy: E′ along q′ = v, v′ = a, by differences, is small beside the power
-    that kinetic and potential energy exchange.
+    """Whether the system conserves its energy: E′ along q′ = v, v′ = a, by finite differences, is small
+    compared with the power exchanged between kinetic and potential energy.
     """
     t, n, size = solution.t, solution.system.n, solution.system.state_size
     if solution.energy is None or t.size < 2:
@@ -211,17 +208,13 @@ def conserves_energy(solution: Solution) -> bool:
     states, rates = np.ascontiguousarray(solution.states[k, :size]), np.zeros((k.size, size))
     rates[:, :n] = states[:, n : 2 * n]
     rates[:, n:] = solution.rates[:, k].T
-    speed, acceleration = (
-        np.max(np.abs(rates[:, :n]), initial=0.0),
-        np.max(np.abs(rates[:, n : 2 * n]), initial=0.0),
-    )
+    speed = np.max(np.abs(rates[:, :n]), initial=0.0)
+    acceleration = np.max(np.abs(rates[:, n : 2 * n]), initial=0.0)
     h = 1e-4 * min(speed / acceleration if acceleration > 0 else np.inf, abs(t[-1] - t[0]))
     if not h > 0:
         return True
-    position, velocity = (
-        np.where(np.arange(size) < n, rates, 0.0),
-        np.where(np.arange(size) >= n, rates, 0.0),
-    )
+    position = np.where(np.arange(size) < n, rates, 0.0)
+    velocity = np.where(np.arange(size) >= n, rates, 0.0)
 
     def power(direction: np.ndarray, time: float) -> np.ndarray:
         sides = [np.empty((k.size, 1)) for _ in range(2)]
@@ -238,10 +231,10 @@ def conserves_energy(solution: Solution) -> bool:
             )
         return (sides[0] - sides[1])[:, 0] / (2 * h)
 
-    drift = np.sum(
-        solution.lam[:, k] * solution.gv[:, k], axis=0
-    )  # power of the constraint forces that is only there because the constraints do not hold
-    gained, exchanged = power(rates, 1.0) + drift, np.abs(power(position, 0.0)) + np.abs(power(velocity, 0.0))
+    # The constraint forces do work only because the constraints are not satisfied exactly.
+    drift = np.sum(solution.lam[:, k] * solution.gv[:, k], axis=0)
+    gained = power(rates, 1.0) + drift
+    exchanged = np.abs(power(position, 0.0)) + np.abs(power(velocity, 0.0))
     return bool(np.max(np.abs(gained)) <= _NOT_CONSERVED * np.max(exchanged, initial=1e-300))
 
 

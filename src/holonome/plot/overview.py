@@ -1,4 +1,4 @@
-"""The three pictures that tell most about a run."""
+"""An overview of a run in three panels."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def plot_solution(
     drawing: Drawing | None = None,
     dark: bool | None = None,
 ) -> Sequence[Axes]:
-    """Three panels that tell most: how it moves, what is special about the run, and what was conserved.
+    """An overview in three panels: the motion, what is special about the run, and what was conserved.
 
-    The first is the mechanism, or without a drawing its positions. The second are the step sizes if the
-    solver had to fight, else the positions, or beside them the first-order states or the velocities. The
-    third is the drift; of a system where nothing is conserved, the energy or the steps.
+    The first shows the mechanism or, without a drawing, its positions. The second shows the step sizes if the
+    run was difficult, otherwise the positions or, if these are in the first panel, the first-order states or
+    velocities. The third shows the drift or, if the system conserves nothing, the energy or the steps.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def plot_solution(
     drawing
         How to draw the mechanism; None takes the drawing of the system.
     dark
-        Dark paper; see `house_style`.
+        Dark background; see `house_style`.
 
     Returns
     -------
@@ -72,7 +72,8 @@ def plot_solution(
 
 def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solution, Axes], Axes]]:
     """The functions that draw the panels."""
-    system, history, drawing = solution.system, solution.history, drawing or solution.system.drawing
+    system, history = solution.system, solution.history
+    drawing = drawing or system.drawing
     if not system.n:
         return [
             plot_states,
@@ -81,7 +82,7 @@ def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solut
         ]
     first = plot_positions if drawing is None else lambda solution, axes: plot_motion(solution, drawing, axes)
     second = plot_velocities if drawing is None else plot_positions
-    if _had_to_fight(solution):
+    if _was_difficult(solution):
         second = plot_steps
     elif system.states and drawing is None:
         second = plot_states
@@ -97,9 +98,9 @@ def _choice(solution: Solution, drawing: Drawing | None) -> list[Callable[[Solut
     return [first, second, third]
 
 
-def _had_to_fight(solution: Solution) -> bool:
-    """Whether the steps tell a story: stiffness, many rejections, or sizes that differ by orders of magnitude
-    apart from the start and the end.
+def _was_difficult(solution: Solution) -> bool:
+    """Whether the steps are worth showing: stiffness, many rejections, or sizes that differ by orders of
+    magnitude apart from the start and the end.
     """
     history = solution.history
     if history is None or solution.steps < 20:

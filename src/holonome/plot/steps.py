@@ -26,8 +26,8 @@ _CAUSES = {
 
 @styled
 def plot_steps(solution: Solution, axes: Axes | None = None) -> Axes:
-    """Step sizes over time, with steps that were rejected marked by cause, and at the bottom, on the right
-    axis, the order where it changes.
+    """Step sizes over time, rejected steps marked by cause and, if it changes, the order at the bottom, on
+    the right axis.
     """
     history = solution.history
     if history is None:

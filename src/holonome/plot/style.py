@@ -31,15 +31,16 @@ SMALLEST = 1e-17
 
 MARKERS = "osD^vPX"
 _GREEK = re.compile(
-    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega"
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi"
+    "|chi|psi|omega"
 )
 _FINE, _INTERVALS = 2000, 600
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of lines, paper, ink, grid and fixed bodies; `early`, `middle` and `late` shade a mechanism by
-    time, `trace` is the path of a point.
+    """Colours of curves, background (`paper`), text (`ink`), axes, grid and fixed bodies; `early`, `middle`
+    and `late` shade a mechanism by time, `trace` is for the paths of points.
     """
 
     colours: tuple[str, ...]
@@ -93,8 +94,8 @@ def house_style(dark: bool | None = None) -> Iterator[None]:
     Parameters
     ----------
     dark
-        Light lines on dark paper. None keeps to what surrounds it, be it another ``house_style`` or a dark
-        style of matplotlib such as ``"dark_background"``.
+        Light lines on a dark background. None follows the surrounding style, be it another ``house_style`` or
+        a dark style of matplotlib such as ``"dark_background"``.
 
     Examples
     --------
@@ -150,7 +151,7 @@ Plot = TypeVar("Plot", bound=Callable)
 
 
 def styled(function: Plot) -> Plot:
-    """Decorate a function that draws: it draws in the house style."""
+    """Decorate a function so that it draws in the house style."""
 
     @functools.wraps(function)
     def draw(*arguments, **options):
@@ -190,7 +191,7 @@ def sentence(name: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """A coordinate's name as one writes it: Greek letters, and indices below."""
+    """The name of a coordinate in mathematical notation, with Greek letters and subscripts."""
     match = re.fullmatch(r"([A-Za-z]+?)_?(\d*|(?<=_)[A-Za-z0-9]+)", name)
     if match is None or (len(match[1]) > 1 and not _GREEK.fullmatch(match[1])):
         return name.replace("$", r"\$")
@@ -201,8 +202,8 @@ def symbol(name: str) -> str:
 
 
 def sizes(t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times and the largest absolute value then, ready for a logarithmic axis; of many points, the largest in
-    each of some hundred intervals.
+    """Times and the largest absolute values at these times, for a logarithmic axis; of many points, the
+    largest in each of several hundred intervals.
     """
     size = np.maximum(np.max(np.abs(np.atleast_2d(rows)), axis=0), SMALLEST)
     if t.size <= 2 * _INTERVALS:
@@ -214,16 +215,16 @@ def sizes(t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def smooth(
     solution: Solution, values: np.ndarray, rates: Callable[[], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Times and values, with points between the steps; the steps themselves are too long for a smooth curve."""
+    """Times and values with points interpolated between the steps, which are too long for a smooth curve."""
     t = solution.t
     has_all_steps = solution.history is not None and t.size > 2 and solution.history.t.size + 1 == t.size
     if not has_all_steps or t.size > _FINE:
         return t, values
     from scipy.interpolate import CubicHermiteSpline
 
-    way = 1.0 if t[-1] > t[0] else -1.0
-    wanted = np.unique(np.concatenate([way * t, np.linspace(way * t[0], way * t[-1], _FINE)]))
-    return way * wanted, CubicHermiteSpline(way * t, values, way * rates(), axis=1)(wanted)
+    sign = 1.0 if t[-1] > t[0] else -1.0
+    wanted = np.unique(np.concatenate([sign * t, np.linspace(sign * t[0], sign * t[-1], _FINE)]))
+    return sign * wanted, CubicHermiteSpline(sign * t, values, sign * rates(), axis=1)(wanted)
 
 
 def smooth_positions(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
@@ -231,7 +232,7 @@ def smooth_positions(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
 
 
 def legend(axes: Axes) -> None:
-    """Few entries above the curves, where they need little room; many beside the panel."""
+    """A legend above the curves if it has few entries, otherwise beside the panel."""
     from matplotlib.ticker import LogLocator
 
     labels = axes.get_legend_handles_labels()[1]

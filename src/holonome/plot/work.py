@@ -37,8 +37,8 @@ def work_precision(
     reference: Any = None,
     file: str | Path | None = None,
 ) -> Axes:
-    """The error that was reached, and what it cost: one line for each method, further right is more accurate,
-    further down is cheaper.
+    """Work–precision diagram: the cost over the error achieved, one line for each method; further right is
+    more accurate, further down is cheaper.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ QUANTITIES = {
 def plot_comparison(
     solutions: Mapping[str, Solution] | Sequence[Solution], axes: Axes | None = None, what: str = "drift"
 ) -> Axes:
-    """One quantity over time, as several methods see it.
+    """One quantity over time, as computed by several methods.
 
     Parameters
     ----------
@@ -186,10 +186,11 @@ def plot_comparison(
 
 
 def _draw_quantity(axes: Axes, run: Solution, what: str, label: str, style: dict[str, Any]) -> None:
-    history = run.history
+    history: Any = run.history
+    energy: Any = run.energy
     if what in ("steps", "order") and history is None:
         raise ValueError(f"solutions: the steps of {label!r} were not kept; solve with keep_steps=True")
-    if what == "energy" and run.energy is None:
+    if what == "energy" and energy is None:
         raise ValueError(f"solutions: the energy of {label!r} is not known; give potential=... to System")
     match what:
         case "drift":
@@ -197,11 +198,11 @@ def _draw_quantity(axes: Axes, run: Solution, what: str, label: str, style: dict
         case "velocity drift":
             axes.semilogy(*sizes(run.t, run.gv), **style)
         case "energy":
-            axes.semilogy(*sizes(run.t[1:], (run.energy - run.energy[0])[1:]), **style)  # type: ignore[operator,index]
+            axes.semilogy(*sizes(run.t[1:], (energy - energy[0])[1:]), **style)
         case "steps":
-            axes.semilogy(history.t, np.abs(history.h), drawstyle="steps-post", **style)  # type: ignore[union-attr]
+            axes.semilogy(history.t, np.abs(history.h), drawstyle="steps-post", **style)
         case "order":
-            axes.plot(history.t, history.order, drawstyle="steps-post", **style)  # type: ignore[union-attr]
+            axes.plot(history.t, history.order, drawstyle="steps-post", **style)
         case _:
             names = run.system.names
             if what not in names:

@@ -1,1 +1,1 @@
-"""What comes out of a run, and the files that keep it."""
+"""Results of runs, and the files in which they are saved."""

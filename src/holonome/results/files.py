@@ -1,9 +1,9 @@
-"""Results on disk: ``.npz`` files that hold the numbers of a run and, as text, its system, so that all of a
-:class:`holonome.Solution` comes back.
+"""Results on disk: ``.npz`` files that hold the numbers of a run and, as text, its system, so that a complete
+:class:`holonome.Solution` can be restored.
 
-Nothing in such a file is code. Functions that could not be traced are not in it; then the system must be
-given again.  A file may come from anywhere: nothing is read before its size is known, and whatever is not as
-it was written gives one ValueError.
+Nothing in such a file is code. Functions that could not be traced are not stored; in that case the system
+must be given again.  Files may come from an untrusted source: nothing is read before its size is known, and
+anything malformed raises a ValueError.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from holonome.results.solution import History, Solution
 from holonome.results.stored_system import as_text, from_text
 
 FORMAT = 2
-"""Version of the files.  Those of version 1, which have no number, hold functions that CasADi wrote: reading
-them could execute commands, so only their numbers are read.
+"""Version of the files.  Those of version 1, which have no number, hold functions serialized by CasADi;
+reading these could execute commands, so only the numbers are read.
 """
 
 LARGEST = 2**32
 """Bytes of all arrays of a file together."""
 
 _PACKED = 1100
-"""No file of this kind is larger, once unpacked, by more than this factor."""
+"""Largest possible ratio of the unpacked size of a file to its own size."""
 
 _NUMBERS = (
     "status",
@@ -65,21 +65,8 @@ _TEXTS = ("method", "message", "system")
 def write_npz(solution: Solution, path: Path) -> None:
     """Write a result to a compressed file of NumPy arrays."""
     system, history = solution.system, solution.history
-    fields = (
-        "t",
-        "q",
-        "v",
-        "lam",
-        "s",
-        "w",
-        "rtol",
-        "atol",
-        "method",
-        "message",
-        "singular_times",
-        *_NUMBERS,
-    )
-    arrays: dict[str, Any] = {name: getattr(solution, name) for name in fields}
+    fields = ["t", "q", "v", "lam", "s", "w", "rtol", "atol", "method", "message", "singular_times"]
+    arrays: dict[str, Any] = {name: getattr(solution, name) for name in (*fields, *_NUMBERS)}
     arrays |= {
         "format": FORMAT,
         "system": as_text(system),
@@ -147,7 +134,7 @@ def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a result that are in a file."""
+    """The arrays of a result, as far as a file has them."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
@@ -166,7 +153,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    """One array; its header must agree with the size of its data, before any memory is taken for it."""
+    """One array, whose header must agree with the size of its data before any memory is allocated."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):
@@ -183,7 +170,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _checked(data: dict[str, np.ndarray], path: Path) -> dict[str, np.ndarray]:
-    """Arrays with the kinds, dimensions and lengths that a result has."""
+    """The arrays, once their types, dimensions and lengths have been checked."""
     if not {"t", "q", "v", "lam", "system", "status"} <= set(data):
         raise ValueError(f"path: {str(path)!r} is not a saved result")
     version = data.get("format", np.array(1))

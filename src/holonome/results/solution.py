@@ -1,4 +1,4 @@
-"""The result of a run: arrays as in scipy.integrate.solve_ivp, and what the solver did."""
+"""The result of a run: arrays as in scipy.integrate.solve_ivp, and statistics of the solver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kerne
 from holonome.dynamics.start import Start
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
-from holonome.results.frozen import Frozen
+from holonome.results.frozen import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,9 +34,9 @@ class History:
     Attributes
     ----------
     t, h, error, correction, iterations, order
-        For each accepted step: where it began, its size, its estimated error in units of the tolerance, the
-        last relative correction that brought it onto the manifold, the number of such corrections or of
-        Newton iterations, and the order.
+        For each accepted step: the time at which it began, its size, its estimated error in units of the
+        tolerance, the last relative correction of its projection onto the manifold, the number of such
+        corrections or of Newton iterations, and the order.
     rejected_t, rejected_h, rejected_error, cause
         The same for each rejected step, and why it was rejected.
 
@@ -67,7 +67,7 @@ class History:
         return [CAUSES[int(code)] for code in self.rejected[:, 3]]
 
 
-class Solution(Frozen):
+class Solution(Result):
     """Result of :func:`holonome.solve`.
 
     Attributes
@@ -90,15 +90,17 @@ class Solution(Frozen):
     nfev, njev, nlu, steps, rejections : int
         Costs: evaluations of the accelerations, Jacobians, factorizations, accepted and rejected steps.
     history : History
-        Step by step; None unless steps are kept.
+        The steps; None unless they are kept.
     singular_times : array
-        Where the rank of the constraints fell on the way.
+        Times at which the rank of the constraints dropped.
 
     Examples
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True)
+    >>> sol = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True
+    ... )
     >>> sol.q.shape, sol.lam.shape, sol.to_pandas().columns.tolist()
     ((2, 3), (1, 3), ['x', 'y', "x'", "y'"])
     >>> q, v = sol.sol(2.5)
@@ -136,12 +138,8 @@ class Solution(Frozen):
 
     @cached_property
     def message(self) -> str:
-        """What happened, in words; remarks that take time are made when this is first asked for."""
+        """What happened, in words; computed lazily, since some remarks take time."""
         return self.outcome + "".join(remark(self) for remark in self.remarks)
-
-    @property
-    def success(self) -> bool:
-        return self.status >= 0
 
     @property
     def q(self) -> np.ndarray:
@@ -181,31 +179,20 @@ class Solution(Frozen):
         return self._over(self._kernels.invariants, 3 * self.system.invariant_count)
 
     def false_invariants(self) -> list[int]:
-        """Entries of ``invariant`` that change along the motion somewhere, when nothing holds them."""
-        _, rate, terms = (
-            np.split(self._invariants_and_rates, 3) if self.system.invariant_count else np.zeros((3, 0, 1))
-        )
-        return [
-            i
-            for i in range(len(rate))
-            if np.any(np.abs(rate[i]) > 1e-5 * np.maximum(terms[i], 1e-6 * np.max(terms[i], initial=0.0)))
-        ]
+        """Entries of ``invariant`` that would change somewhere along the motion without projection."""
+        if not self.system.invariant_count:
+            return []
+        _, rate, terms = np.split(self._invariants_and_rates, 3)
+        floor = 1e-6 * np.max(terms, axis=1, initial=0.0, keepdims=True)
+        return np.flatnonzero(np.any(np.abs(rate) > 1e-5 * np.maximum(terms, floor), axis=1)).tolist()
 
     @property
     def q_events(self) -> list[np.ndarray] | None:
-        return (
-            None
-            if self.event_states is None
-            else [states[:, : self.system.n] for states in self.event_states]
-        )
+        return self._of_events(0, self.system.n)
 
     @property
     def v_events(self) -> list[np.ndarray] | None:
-        return (
-            None
-            if self.event_states is None
-            else [states[:, self.system.n : 2 * self.system.n] for states in self.event_states]
-        )
+        return self._of_events(self.system.n, 2 * self.system.n)
 
     @property
     def _kernels(self):
@@ -233,7 +220,7 @@ class Solution(Frozen):
 
     @cached_property
     def rates(self) -> np.ndarray:
-        """Accelerations, and the rates of the first-order states behind them."""
+        """Accelerations, followed by the rates of the first-order states."""
         size = self.system.state_size
         return self._over(self._kernels.derivative, size, dense_derivative.address)[self.system.n :]
 
@@ -272,7 +259,10 @@ class Solution(Frozen):
         return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
 
     def __repr__(self) -> str:
-        return f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, success={self.success})"
+        return (
+            f"Solution(system={self.system.name!r}, method={self.method!r}, points={self.t.size}, "
+            f"success={self.success})"
+        )
 
     def __str__(self) -> str:
         system = self.system
@@ -280,9 +270,8 @@ class Solution(Frozen):
         lines = [
             f"{'success' if self.success else 'FAILED'}: {self.message}",
             f"  {system.name}: {system.sizes_in_words}; {span}, {count(self.t.size, 'point')}",
-            f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} ({self.rejections} "
-            "rejected), "
-            f"{count(self.nfev, 'evaluation')}",
+            f"  method {self.method}, rtol {self.rtol:g}: {count(self.steps, 'step')} "
+            f"({self.rejections} rejected), {count(self.nfev, 'evaluation')}",
         ]
         if self.njev:
             lines.append(
@@ -325,8 +314,8 @@ class Solution(Frozen):
         drawing: Drawing | None = None,
         dark: bool | None = None,
     ) -> Sequence[Axes]:
-        """Three panels that tell most: how it moves, what is special about the run, and what was conserved.
-        :mod:`holonome.plot` has many more.
+        """An overview in three panels: the motion, what is special about the run, and what was conserved.
+        :mod:`holonome.plot` has many more plots.
 
         Parameters
         ----------
@@ -337,21 +326,23 @@ class Solution(Frozen):
         drawing : Drawing, optional
             How to draw the mechanism; None takes the drawing of the system.
         dark : bool, optional
-            Dark paper; by default if matplotlib's style is dark.
+            Dark background; by default if matplotlib's style is dark.
 
         Returns
         -------
         sequence of three matplotlib axes
 
-        Examples
-        --------
-        A mechanism of one's own is drawn from its points, whose coordinates are functions of q and p, and
-        from what connects them:
+        Examples -------- Your own mechanism is drawn from its points, whose coordinates are functions of q
+        and, if needed, of p, and from what connects them:
 
         >>> import numpy as np, holonome as hn
-        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q, p: q @ q - p.length**2, parameters={"length": 1.0}, names=["x", "y"])
-        >>> drawing = hn.Drawing(points=lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
-        ...                      links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
+        >>> rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+        >>> drawing = hn.Drawing(
+        ...     points=lambda q: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
+        ...     links=[("pivot", "bob")],
+        ...     ground=["pivot"],
+        ...     traces=["bob"],
+        ... )
         >>> axes = hn.solve(rod, (0, 1), [1, 0]).plot(drawing=drawing)
         """
         from holonome.plot import plot_solution
@@ -371,7 +362,7 @@ class Solution(Frozen):
             ``.mp4`` are films (the latter needs ffmpeg).
         drawing : Drawing, optional
             How to draw the mechanism. By default the drawing of the system; without one, points and rods are
-            looked for in its coordinates and constraints.
+            inferred from its coordinates and constraints.
         title : str, optional
             A heading; by default the name of the system.
 
@@ -403,22 +394,13 @@ class Solution(Frozen):
         if self.energy is not None:
             data["energy"] = (("t",), self.energy)
         coords: dict[str, Any] = {"t": self.t, "coordinate": names, "constraint": rows}
-        for key, label, values in (
-            ("s", "state", self.system.states),
-            ("w", "unknown", self.system.unknowns),
-        ):
+        further = (("s", "state", self.system.states), ("w", "unknown", self.system.unknowns))
+        for key, label, values in further:
             if values:
-                data[key], coords[label] = ((label, "t"), getattr(self, key)), list(values)
-        attributes = {
-            "system": self.system.name,
-            "method": self.method,
-            "rtol": self.rtol,
-            "message": self.message,
-            "status": self.status,
-            "steps": self.steps,
-            "rejections": self.rejections,
-            "nfev": self.nfev,
-        }
+                data[key] = ((label, "t"), getattr(self, key))
+                coords[label] = list(values)
+        kept = ("method", "rtol", "message", "status", "steps", "rejections", "nfev")
+        attributes = {"system": self.system.name} | {name: getattr(self, name) for name in kept}
         return xarray.Dataset(data, coords=coords, attrs=attributes)
 
     def to_pandas(self):
@@ -434,8 +416,8 @@ class Solution(Frozen):
         return names, np.concatenate([self.q, self.v, self.s, self.w])
 
     def save(self, path: str | Path) -> Path:
-        """Write to a file, by its ending: ``.npz``, from which :meth:`load` brings everything back, ``.csv``,
-        or ``.nc`` (NetCDF, needs xarray).
+        """Write to a file whose suffix selects the format: ``.npz``, from which :meth:`load` restores the
+        result, ``.csv``, or ``.nc`` (NetCDF, needs xarray).
         """
         path = Path(path)
         match path.suffix:
@@ -446,19 +428,16 @@ class Solution(Frozen):
 
                 write_npz(self, path)
             case ".csv":
-                names, values = self._columns()
-                header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
-                np.savetxt(
-                    path,
-                    np.column_stack([self.t, values.T, self.lam.T]),
-                    delimiter=",",
-                    header=header,
-                    comments="",
-                    fmt="%.17g",
-                )
+                self._write_csv(path)
             case _:
                 raise ValueError(f"path: {str(path)!r} ends in {path.suffix!r}; use .nc, .npz or .csv")
         return path
+
+    def _write_csv(self, path: Path) -> None:
+        names, values = self._columns()
+        header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
+        table = np.column_stack([self.t, values.T, self.lam.T])
+        np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.17g")
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Solution:
@@ -491,7 +470,7 @@ def count(number: int, thing: str) -> str:
 
 
 def optional(package: str) -> Any:
-    """A package that only some users have."""
+    """Import an optional dependency, or say how to install it."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:

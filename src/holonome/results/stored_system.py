@@ -1,7 +1,7 @@
 """A system as JSON text, for saved results: its functions as programs, its drawing, names and numbers.
 
-Nothing in such a text is code, and nothing in it is believed: every name, size and number is checked, and
-what is not as it was written gives a ValueError.
+Nothing in such a text is code, and nothing in it is trusted: every name, size and number is checked, and
+anything malformed raises a ValueError.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def as_text(system: System) -> str:
 
 
 def from_text(text: str, rows: int) -> System:
-    """Read what `as_text` wrote, of a system with this many constraint rows."""
+    """Restore a system with this many constraint rows from the text of `as_text`."""
     try:
         state = json.loads(text)
         return _rebuilt(state, rows)
@@ -87,7 +87,7 @@ def _rebuilt(state: Any, rows: int) -> System:
 
 
 def _read_function(role: str, data: Any, sizes: Mapping[str, int]) -> Program:
-    """One function, whose inputs and output have the sizes that its role asks for."""
+    """One function, whose inputs and output must have the sizes that its role requires."""
     program = _read_program(data, sizes)
     output, n = program.outputs[0], sizes["q"]
     wanted = {"mass": n * n, "force": n, "rate": sizes["s"], "equations": sizes["w"], "potential": 1}
@@ -103,8 +103,8 @@ def _read_function(role: str, data: Any, sizes: Mapping[str, int]) -> Program:
 
 
 def _read_program(data: Any, sizes: Mapping[str, int]) -> Program:
-    """A program of inputs of these sizes with one dense output, so that it takes no more memory than its text
-    says.
+    """A program with inputs of these sizes and one dense output, so that its memory is bounded by the length
+    of its text.
     """
     program = Program.from_dict(data)
     if dict(program.inputs) != sizes or len(program.inputs) != len(sizes):
@@ -121,7 +121,7 @@ def _strings(data: Any) -> list[str]:
 
 
 def _values(data: Any) -> dict[str, float]:
-    """Names and numbers; None stands for none."""
+    """Names and numbers; None stands for an empty dict."""
     return {str(name): float(value) for name, value in (data or {}).items()}
 
 
@@ -138,7 +138,7 @@ def _drawing_as_data(system: System) -> dict[str, Any] | None:
 
 
 def _traced_points(system: System, drawing: Drawing) -> tuple[list[str], Program]:
-    """The points' names, and their coordinates below each other for each."""
+    """The names of the points, and a program that computes their coordinates, one column for each point."""
     n, states = system.n, len(system.states)
     symbols = {
         "t": ca.SX.sym("t"),
@@ -181,7 +181,7 @@ def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping
 
 
 def _points(program: Program, names: Sequence[str], parameters: Sequence[str]) -> Any:
-    """The function of a drawing that a program gives, for one position and for many."""
+    """The ``points`` function of a drawing, evaluated by a program, for one position or many."""
     function = program.function("points")
 
     def points(t: Any, q: np.ndarray, s: np.ndarray, p: Any) -> dict[str, tuple]:

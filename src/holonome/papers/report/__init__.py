@@ -151,7 +151,10 @@ def _title(chosen: Sequence[Paper]) -> str:
 
 def _machine() -> str:
     cores = os.cpu_count()
-    return f"{platform.system()} on {platform.machine()}, {f'{cores} cores, ' if cores else ''}Python {platform.python_version()}"
+    return (
+        f"{platform.system()} on {platform.machine()}, {f'{cores} cores, ' if cores else ''}Python "
+        f"{platform.python_version()}"
+    )
 
 
 def _counted(results: Iterable[Result]) -> dict[str, int]:
