@@ -471,7 +471,7 @@ def test_dependent_rows_are_the_same_as_at_the_start():
         np.zeros(iteration.size),
     )
     rank, dependent = dependent_rows(step.pieces(np.zeros(3), np.zeros(3))["C"])
-    spare = iteration.block[iteration.compiled.spare_at :]
+    spare = cs.Split.vector(iteration.block, "spare", FormulationState.words)
     assert int(iteration.split["rank"]) == rank == 2
     assert [i for i in range(4) if spare[i] > 0] == dependent == [1, 3]
 

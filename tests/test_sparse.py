@@ -281,7 +281,7 @@ def test_code_and_work_grow_linearly():
                 *newton.instructions,
                 *explicit.instructions,
                 newton.factor_memory.size,
-                explicit.context(system).size - explicit._work_size,
+                explicit._saddle.memory.size,
             ]
         )
     np.testing.assert_allclose(np.divide(*reversed(sizes)), 2.0, rtol=0.03)
