@@ -1,7 +1,7 @@
 """Functions that cannot be traced: called as they are, with finite differences for what only a derivative can
 tell.
 
-A foreign function owns a block of the context (:mod:`holonome.machine.context`):
+A supplied function owns a block of the context (:mod:`holonome.machine.context`):
 
     0 driver    1 function    2 n    3 rows    4 depends on t    5 … 7 free    8 … values    … work
 
@@ -171,7 +171,7 @@ _DRIVERS = {"constraint": _supply_constraint, "velocity_constraint": _supply_vel
 _DERIVATIVES = {"constraint": ("G", "g_t", "D_g", "gamma_g"), "velocity_constraint": ("A", "D_h", "gamma_h")}
 
 
-class Foreign:
+class Supplied:
     """One function that is called rather than traced.
 
     Parameters
@@ -313,25 +313,27 @@ class Foreign:
         return namespace
 
 
-def _native(foreign: Foreign, probe: Mapping[str, Any]) -> Any:
+def _native(supplied: Supplied, probe: Mapping[str, Any]) -> Any:
     """The function as compiled by Numba behind the kernel's signature, or None where that fails."""
     from numba.core.errors import NumbaError
 
-    names = foreign.parameters.names
+    names = supplied.parameters.names
     Parameters = (
         namedtuple("Parameters", names)
         if names and all(n.isidentifier() and not n.startswith("_") for n in names)
         else None
     )
-    if "p" in foreign.arguments and Parameters is None:
+    if "p" in supplied.arguments and Parameters is None:
         return None
-    source = _wrapper_source(foreign, foreign.function(**{name: probe[name] for name in foreign.arguments}))
+    source = _wrapper_source(
+        supplied, supplied.function(**{name: probe[name] for name in supplied.arguments})
+    )
     if source is None:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            inner = foreign.function if hasattr(foreign.function, "py_func") else njit(foreign.function)
+            inner = supplied.function if hasattr(supplied.function, "py_func") else njit(supplied.function)
             scope = {
                 "np": np,
                 "carray": carray,
@@ -342,7 +344,7 @@ def _native(foreign: Foreign, probe: Mapping[str, Any]) -> Any:
             }
             exec(source, scope)
             compiled = cfunc(KERNEL)(scope["wrapper"])
-        return compiled if _agrees(compiled, foreign, probe) else None
+        return compiled if _agrees(compiled, supplied, probe) else None
     except (
         NumbaError,
         TypeError,
@@ -356,17 +358,17 @@ def _native(foreign: Foreign, probe: Mapping[str, Any]) -> Any:
         return None
 
 
-def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
+def _wrapper_source(supplied: Supplied, sample: Any) -> str | None:
     """Python text of a function with the kernel's signature around the user's."""
-    n, array = foreign.n, np.asarray(sample)
+    n, array = supplied.n, np.asarray(sample)
     if (
         array.dtype == object
-        or array.size != foreign.rows
+        or array.size != supplied.rows
         or (isinstance(sample, (list, tuple)) and array.ndim > 1)
     ):
         return None
     fields = []
-    for _, shape, offset in foreign.parameters.layout:
+    for _, shape, offset in supplied.parameters.layout:
         at = PARAMETERS + offset
         size = int(np.prod(shape, dtype=int))
         fields.append(
@@ -378,7 +380,7 @@ def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
         "v": f"carray(y, ({2 * n},))[{n}:].copy()",
         "p": f"Parameters({', '.join(fields)})",
     }
-    call_text = f"inner({', '.join(arguments[a] for a in foreign.arguments)})"
+    call_text = f"inner({', '.join(arguments[a] for a in supplied.arguments)})"
     store = {
         0: ["out[0] = result"],
         1: [f"for i in range({array.size}):", "    out[i] = result[i]"],
@@ -406,14 +408,14 @@ def _wrapper_source(foreign: Foreign, sample: Any) -> str | None:
     return "\n".join(lines)
 
 
-def _agrees(compiled, foreign: Foreign, probe: Mapping[str, Any]) -> bool:
+def _agrees(compiled, supplied: Supplied, probe: Mapping[str, Any]) -> bool:
     """Whether the compiled function gives what the Python one gives."""
     y = np.concatenate([probe["q"], probe["v"]])
-    context = np.concatenate([np.zeros(PARAMETERS), foreign.parameters.flat, [0.0]])
-    out, none = np.full(foreign.rows, np.nan), np.zeros(1)
+    context = np.concatenate([np.zeros(PARAMETERS), supplied.parameters.flat, [0.0]])
+    out, none = np.full(supplied.rows, np.nan), np.zeros(1)
     pointers = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (y, none, context, out)]
     if compiled.ctypes(probe["t"], *pointers) != OK:
         return False
     with contextlib.suppress(Exception):
-        return np.allclose(out, foreign.value(probe).ravel(), rtol=1e-9, atol=1e-12, equal_nan=True)
+        return np.allclose(out, supplied.value(probe).ravel(), rtol=1e-9, atol=1e-12, equal_nan=True)
     return False

@@ -231,7 +231,7 @@ class HigherIndex:
         return self.names
 
     @property
-    def foreign(self) -> list:
+    def supplied(self) -> list:
         """Functions that are called rather than traced: there are none."""
         return []
 

@@ -17,7 +17,7 @@ from holonome.machine import inner_newton as solved
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.machine.kernel import Kernel, kernel
-from holonome.machine.supplied import Foreign
+from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
@@ -194,7 +194,7 @@ class System:
             y[2 * n :] = list(self.states.values()) if s0 is None else vector("s0", s0, k)
         return y
 
-    def event_expression(self, role: str, function: Callable) -> ca.SX | Foreign:
+    def event_expression(self, role: str, function: Callable) -> ca.SX | Supplied:
         """An event as an expression, or as a function to be called."""
         return UserFunction(role, function, self.n, self.parameters, self.further_values).expression(
             self.symbols
@@ -265,7 +265,7 @@ class System:
         return other
 
     def context(self, extra: int = 0) -> np.ndarray:
-        """A context (:mod:`holonome.machine.context`) with header still empty, parameters and foreign blocks
+        """A context (:mod:`holonome.machine.context`) with header still empty, parameters and supplied blocks
         filled, and room for ``extra`` doubles behind them.
         """
         context = np.zeros(PARAMETERS + self.context_size + extra)
@@ -274,8 +274,8 @@ class System:
             at = PARAMETERS + offset
             context[at : at + solved.HEAD] = self._head_of_solved(name)
         self.fill_guess(context)
-        for offset, foreign in self._foreign.items():
-            head = foreign.head()
+        for offset, supplied in self._supplied.items():
+            head = supplied.head()
             context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
         return context
 
@@ -324,9 +324,9 @@ class System:
         return build
 
     @property
-    def foreign(self) -> list[Foreign]:
+    def supplied(self) -> list[Supplied]:
         """The functions that are called rather than traced."""
-        return list(self._foreign.values())
+        return list(self._supplied.values())
 
     def kernel(self, name: str, build: Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]) -> Kernel:
         """A compiled kernel, made on first use.
@@ -352,7 +352,7 @@ class System:
         """Offsets of the blocks whose values an expression contains, of those needed for them first."""
         called = (
             self.model.suppliers
-            if self._foreign and ca.depends_on(out, self.model.p[self.parameters.size :])
+            if self._supplied and ca.depends_on(out, self.model.p[self.parameters.size :])
             else ()
         )
         return called + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
@@ -378,7 +378,7 @@ class System:
 
     def _build(self) -> None:
         """Trace every function; those that cannot be traced become blocks of the context."""
-        self.compiled, self._foreign = Compiled(), {}
+        self.compiled, self._supplied = Compiled(), {}
         n = self.n
         self.symbols = {
             "t": ca.SX.sym("t"),
@@ -397,9 +397,9 @@ class System:
                 if "lam" in self._further:
                     self._further["lam"] = np.zeros(rows)
             expression = function.expression(self.symbols)
-            if isinstance(expression, Foreign):
+            if isinstance(expression, Supplied):
                 block = ca.SX.sym(role, expression.size)
-                self._foreign[offset] = expression
+                self._supplied[offset] = expression
                 offset += expression.size
                 blocks.append(block)
                 expression, derivatives = expression.symbols(block)
@@ -429,7 +429,7 @@ class System:
             expressions.get("velocity_constraint", none),
             expressions.get("potential"),
             given,
-            tuple(self._foreign),
+            tuple(self._supplied),
             s=s,
             r=expressions.get("rate", none),
             u=w if "w" in self._further else none,
@@ -466,7 +466,7 @@ class System:
         model, mass = self.model, self.functions["mass"]
         if model.h.numel() and not self._velocity_constraint_is_linear():
             raise ModelError("velocity_constraint: must be linear in v, A(q) v − b; this one is not")
-        traced_mass = mass.foreign is None and ca.Function(
+        traced_mass = mass.supplied is None and ca.Function(
             "check", list(self.symbols.values()), [ca.reshape(self._expressions["mass"], self.n, self.n).T]
         )
         further = [np.array(list(values.values())) for values in (self.states, self.unknowns)] + [
@@ -492,7 +492,7 @@ class System:
 
     def _velocity_constraint_is_linear(self) -> bool:
         model, function = self.model, self.functions["velocity_constraint"]
-        if function.foreign is None:
+        if function.supplied is None:
             return not ca.jacobian(ca.jacobian(model.h, model.v), model.v).nnz()
         for point in probe_points(self.n):
             v = point["v"]
@@ -569,11 +569,11 @@ class System:
         """Traced functions travel as programs, so systems made of lambdas pickle; functions that cannot be
         traced must pickle themselves. A drawing that cannot stays behind.
         """
-        foreign = {f.role for f in self.foreign}
+        supplied = {f.role for f in self.supplied}
         programs = {
             role: Program.of_expressions(self.symbols, [ca.densify(self._expressions[role])])
             for role in self.functions
-            if role not in foreign
+            if role not in supplied
         }
         return {
             "name": self.name,
@@ -581,9 +581,9 @@ class System:
             "n": self.n,
             "names": self.names,
             "constraint_names": self.constraint_names,
-            "functions": {role: self.functions[role].function for role in foreign},
+            "functions": {role: self.functions[role].function for role in supplied},
             "traced": programs,
-            "derivatives": self._derivatives if foreign else {},
+            "derivatives": self._derivatives if supplied else {},
             "states": self.states or None,
             "unknowns": self.unknowns or None,
             "drawing": self.drawing if _pickles(self.drawing) else None,

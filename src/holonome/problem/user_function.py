@@ -12,7 +12,7 @@ import numpy as np
 
 from holonome.equations.program import Program
 from holonome.errors import ModelError
-from holonome.machine.supplied import Foreign
+from holonome.machine.supplied import Supplied
 from holonome.problem.parameters import Parameters
 from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
 
@@ -80,7 +80,7 @@ class UserFunction:
         )
         self.kind = role.rpartition(".")[2]
         self.shape: tuple[int, ...] | None = None
-        self.path, self.reason, self.foreign = "constant", "", None
+        self.path, self.reason, self.supplied = "constant", "", None
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
@@ -180,8 +180,8 @@ class UserFunction:
             return np.atleast_2d(array)
         return array.ravel()
 
-    def expression(self, symbols: Mapping[str, ca.SX]) -> ca.SX | Foreign:
-        """The function as a flat column of expressions, or, where tracing fails, as a foreign function."""
+    def expression(self, symbols: Mapping[str, ca.SX]) -> ca.SX | Supplied:
+        """The function as a flat column of expressions, or, where tracing fails, as a supplied function."""
         if not callable(self.function):
             return ca.SX(ca.DM(self.normalise(self.function).ravel()))
         self.path = "traced"
@@ -200,12 +200,12 @@ class UserFunction:
         try:
             flat, shape = trace(self.function, {name: arguments[name] for name in self.arguments})
         except Untraceable as reason:
-            return self._as_foreign(str(reason))
+            return self._as_supplied(str(reason))
         except Exception as error:
-            return self._as_foreign(f"tracing met {type(error).__name__}: {error}")
+            return self._as_supplied(f"tracing met {type(error).__name__}: {error}")
         self._check_shape(shape)
         if self._disagrees(flat, symbols):
-            return self._as_foreign(
+            return self._as_supplied(
                 "traced, it gives other values than when called (does it depend on more than its arguments?)"
             )
         return self._normal_expression(flat, shape, symbols["v"])
@@ -241,7 +241,7 @@ class UserFunction:
                 return True
         return False
 
-    def _as_foreign(self, reason: str) -> Foreign:
+    def _as_supplied(self, reason: str) -> Supplied:
         """Call it as it is; a function that fails on plain numbers wherever it is tried is the user's to
         mend.
         """
@@ -268,11 +268,11 @@ class UserFunction:
             given = dict(point, p=self.parameters.namespace(self.parameters.flat))
             normalise = np.ravel if self.returns_matrix else self.normalise
             with np.errstate(all="ignore"):
-                self.foreign = Foreign(
+                self.supplied = Supplied(
                     self.role, call, wanted, self.n, rows, normalise, self.parameters, given
                 )
-            self.path, self.reason = self.foreign.path, reason
-            return self.foreign
+            self.path, self.reason = self.supplied.path, reason
+            return self.supplied
         raise failure
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
