@@ -1,14 +1,10 @@
-"""Functions that cannot be traced: called as they are, with finite differences for what only a derivative can
-tell.
+"""Functions that cannot be traced: called as they are, with finite differences where derivatives are needed.
 
-A supplied function owns a block of the context (:mod:`holonome.machine.context`):
-
-    0 driver    1 function    2 n    3 rows    4 depends on t    5 … 7 free    8 … values    … work
-
-A kernel that needs it calls the driver first, which calls the function (compiled by Numba if that succeeds,
-else Python through ctypes) and writes its values and, for constraints, their derivatives behind the block's
-head.  There the kernel reads them like parameters.  Central differences of order four: about 1e-11 of the
-value, 1e-9 for γ.
+A supplied function owns a block of the context (:mod:`holonome.machine.context`).  A kernel that needs it
+calls the block's driver first, which calls the function (compiled by Numba if that succeeds, otherwise Python
+through ctypes) and writes its values and, for constraints, their derivatives into the block.  There the kernel
+reads them like parameters.  Central differences of order four are accurate to about 1e-11 of the value, 1e-9
+for γ.
 """
 
 from __future__ import annotations
@@ -24,151 +20,228 @@ import casadi as ca
 import numpy as np
 from numba import cfunc, njit
 
-from holonome.machine.calls import KERNEL, NativeKernel, call, carray, shift
-from holonome.machine.context import INTERRUPTED, OK, PARAMETERS, RAISED
+from holonome.machine.calls import KERNEL, NativeKernel, call, carray
+from holonome.machine.context import INTERRUPTED, OK, PARAMETERS, RAISED, Block
 from holonome.machine.interruption import Interruption
+from holonome.machine.layout import Vector, Whole
 from holonome.tracing import Namespace
 
-HEAD = 8
-_STEP, _STEP_TWICE, _LARGEST_TIME = 1e-3, 2.5e-3, 1e-4
+_STEP = 1e-3
+_STEP_TWICE = 2.5e-3
+_LARGEST_TIME = 1e-4
+
+
+class ValueBlock(Block):
+    """Of a function of which no derivatives are needed."""
+
+    function: Whole  # its address
+    value: Vector
+
+
+class ConstraintBlock(Block):
+    """Of position constraints g; matrices row by row."""
+
+    function: Whole  # its address
+    n: Whole  # coordinates
+    rows: Whole
+    depends_on_time: Whole
+    value: Vector
+    G: Vector
+    g_t: Vector
+    D_g: Vector
+    gamma_g: Vector
+    moved: Vector  # a state close by
+    ahead: Vector  # values there: one step and two steps ahead and behind
+    behind: Vector
+    far_ahead: Vector
+    far_behind: Vector
+    G_ahead: Vector
+    G_behind: Vector
+
+
+class VelocityConstraintBlock(Block):
+    """Of velocity constraints h; matrices row by row."""
+
+    function: Whole  # its address
+    n: Whole  # coordinates
+    rows: Whole
+    depends_on_time: Whole
+    value: Vector
+    A: Vector
+    D_h: Vector
+    gamma_h: Vector
+    moved: Vector  # a state close by
+    ahead: Vector  # values there: one step and two steps ahead and behind
+    behind: Vector
+    far_ahead: Vector
+    far_behind: Vector
+
+
+_value_block = ValueBlock.named()
+_constraint_block = ConstraintBlock.named()
+_velocity_constraint_block = VelocityConstraintBlock.named()
 
 
 @NativeKernel
-def _supply_value(t, y, block, context, out):
-    return call(np.int64(block[1]), t, y, block, context, shift(block, 8))
+def _supply_value(t, y, memory, context, out):
+    block = _value_block(memory)
+    return call(block.function, t, y, y, context, block.value)
 
 
-@njit(cache=True, inline="always")
-def _differences(function, t, y, block, context, at, n, first, rows, work, jacobian):
-    """∂/∂y[first:first+n] of a function with ``rows`` values, at the point ``at`` (a copy of y that is moved
-    and put back).
+@njit(cache=True)
+def _slope(block, i, h):
+    """Derivative of value i, from the values one and two steps h ahead and behind."""
+    near = block.ahead[i] - block.behind[i]
+    far = block.far_ahead[i] - block.far_behind[i]
+    return (8 * near - far) / (12 * h)
+
+
+@njit(cache=True)
+def _differences(block, t, context, first, jacobian):
+    """The Jacobian of the function with respect to n entries of the moved state, from ``first`` on; each is
+    changed and restored.
     """
-    a, b, c, d = work, shift(work, rows), shift(work, 2 * rows), shift(work, 3 * rows)
+    n, at = block.n, block.moved
     for j in range(first, first + n):
         centre = at[j]
         h = _STEP * max(1.0, abs(centre))
-        status = 0
         at[j] = centre + h
-        status |= call(function, t, at, block, context, a)
+        status = call(block.function, t, at, at, context, block.ahead)
         at[j] = centre - h
-        status |= call(function, t, at, block, context, b)
+        status |= call(block.function, t, at, at, context, block.behind)
         at[j] = centre + 2 * h
-        status |= call(function, t, at, block, context, c)
+        status |= call(block.function, t, at, at, context, block.far_ahead)
         at[j] = centre - 2 * h
-        status |= call(function, t, at, block, context, d)
+        status |= call(block.function, t, at, at, context, block.far_behind)
         at[j] = centre
-        if status != 0:
-            return RAISED
-        for i in range(rows):
-            jacobian[i * n + j - first] = (8 * (a[i] - b[i]) - (c[i] - d[i])) / (12 * h)
+        if status != OK:
+            return status
+        for i in range(block.rows):
+            jacobian[i * n + j - first] = _slope(block, i, h)
     return OK
 
 
-@njit(cache=True, inline="always")
-def _line(y, n, depends_on_t):
+@njit(cache=True)
+def _time_derivative(block, t, y, context, derivative):
+    """The partial derivative of the function with respect to time."""
+    h = _LARGEST_TIME
+    status = call(block.function, t + h, y, y, context, block.ahead)
+    status |= call(block.function, t - h, y, y, context, block.behind)
+    status |= call(block.function, t + 2 * h, y, y, context, block.far_ahead)
+    status |= call(block.function, t - 2 * h, y, y, context, block.far_behind)
+    for i in range(block.rows):
+        derivative[i] = _slope(block, i, h)
+    return status
+
+
+@njit(cache=True)
+def _step_along(block, y):
     """A step along (1, v) that moves neither q nor t too far."""
-    size, speed = 1.0, 0.0
-    for i in range(n):
-        size, speed = max(size, abs(y[i])), max(speed, abs(y[n + i]))
+    size = 1.0
+    speed = 0.0
+    for i in range(block.n):
+        size = max(size, abs(y[i]))
+        speed = max(speed, abs(y[block.n + i]))
     step = _STEP_TWICE * size / speed if speed > 0.0 else 1.0
-    return min(step, _LARGEST_TIME) if depends_on_t else step
+    return min(step, _LARGEST_TIME) if block.depends_on_time else step
+
+
+@njit(cache=True)
+def _move(block, y, step):
+    """The moved state becomes y after a step along v."""
+    for i in range(block.n):
+        block.moved[i] = y[i] + step * y[block.n + i]
+        block.moved[block.n + i] = y[block.n + i]
+
+
+@njit(cache=True)
+def _values_along(block, t, y, context, h):
+    """The values one and two steps h ahead and behind, along (1, v)."""
+    _move(block, y, h)
+    status = call(block.function, t + h, block.moved, y, context, block.ahead)
+    _move(block, y, -h)
+    status |= call(block.function, t - h, block.moved, y, context, block.behind)
+    _move(block, y, 2 * h)
+    status |= call(block.function, t + 2 * h, block.moved, y, context, block.far_ahead)
+    _move(block, y, -2 * h)
+    status |= call(block.function, t - 2 * h, block.moved, y, context, block.far_behind)
+    return status
 
 
 @NativeKernel
-def _supply_constraint(t, y, block, context, out):
-    """g, G, g_t, D, γ."""
-    function, n, rows, depends_on_t = (
-        np.int64(block[1]),
-        np.int64(block[2]),
-        np.int64(block[3]),
-        block[4] != 0.0,
-    )
-    g = shift(block, 8)
-    G, g_t = shift(g, rows), shift(g, rows + rows * n)
-    D, gamma = shift(g_t, rows), shift(g_t, rows + rows * n)
-    at = shift(gamma, rows)
-    work = shift(at, 2 * n)
-    plus, minus = shift(work, 4 * rows), shift(work, 4 * rows + rows * n)
-    for i in range(2 * n):
-        at[i] = y[i]
-    if (
-        call(function, t, y, block, context, g) != 0
-        or _differences(function, t, y, block, context, at, n, 0, rows, work, G) != 0
-    ):
-        return RAISED
-    for i in range(rows):
-        g_t[i] = 0.0
-    status = 0
-    if depends_on_t:
-        h = _LARGEST_TIME
-        a, b, c, d = work, shift(work, rows), shift(work, 2 * rows), shift(work, 3 * rows)
-        status |= call(function, t + h, y, block, context, a)
-        status |= call(function, t - h, y, block, context, b)
-        status |= call(function, t + 2 * h, y, block, context, c)
-        status |= call(function, t - 2 * h, y, block, context, d)
-        for i in range(rows):
-            g_t[i] = (8 * (a[i] - b[i]) - (c[i] - d[i])) / (12 * h)
-    h = _line(y, n, depends_on_t)
-    for i in range(rows):
-        gamma[i] = -30.0 * g[i]
-    for k in range(-2, 3):
-        if k != 0:
-            for i in range(n):
-                at[i] = y[i] + k * h * y[n + i]
-            status |= call(function, t + k * h, at, block, context, work)
-            weight = 16.0 if abs(k) == 1 else -1.0
-            for i in range(rows):
-                gamma[i] += weight * work[i]
-    for i in range(rows):
-        gamma[i] /= 12 * h * h
-    for sign in (-1, 1):
-        for i in range(n):
-            at[i] = y[i] + sign * h * y[n + i]
-        status |= _differences(
-            function, t + sign * h, y, block, context, at, n, 0, rows, work, plus if sign > 0 else minus
-        )
-    for i in range(rows * n):
-        D[i] = (plus[i] - minus[i]) / (2 * h)
-    return OK if status == 0 else RAISED
+def _supply_constraint(t, y, memory, context, out):
+    """The values g, G, g_t, D and γ."""
+    block = _constraint_block(memory)
+    g = block.value
+    status = call(block.function, t, y, y, context, g)
+    if status != OK:
+        return status
+    _move(block, y, 0.0)
+    status |= _differences(block, t, context, 0, block.G)
+    if block.depends_on_time:
+        status |= _time_derivative(block, t, y, context, block.g_t)
+    if status != OK:
+        return status
+    h = _step_along(block, y)
+    status |= _values_along(block, t, y, context, h)
+    for i in range(block.rows):
+        near = block.ahead[i] + block.behind[i]
+        far = block.far_ahead[i] + block.far_behind[i]
+        block.gamma_g[i] = (16 * near - far - 30 * g[i]) / (12 * h * h)
+    _move(block, y, h)
+    status |= _differences(block, t + h, context, 0, block.G_ahead)
+    _move(block, y, -h)
+    status |= _differences(block, t - h, context, 0, block.G_behind)
+    for i in range(block.rows * block.n):
+        block.D_g[i] = (block.G_ahead[i] - block.G_behind[i]) / (2 * h)
+    return status
 
 
 @NativeKernel
-def _supply_velocity_constraint(t, y, block, context, out):
-    """h, A, D, γ."""
-    function, n, rows, depends_on_t = (
-        np.int64(block[1]),
-        np.int64(block[2]),
-        np.int64(block[3]),
-        block[4] != 0.0,
-    )
-    h_ = shift(block, 8)
-    A, D = shift(h_, rows), shift(h_, rows + rows * n)
-    gamma = shift(D, rows * n)
-    at = shift(gamma, rows)
-    work = shift(at, 2 * n)
-    for i in range(2 * n):
-        at[i] = y[i]
-    status = call(function, t, y, block, context, h_)
-    status |= _differences(function, t, y, block, context, at, n, n, rows, work, A)
-    status |= _differences(function, t, y, block, context, at, n, 0, rows, work, D)
-    h = _line(y, n, depends_on_t)
-    for i in range(rows):
-        gamma[i] = 0.0
-    for k in range(-2, 3):
-        if k != 0:
-            for i in range(n):
-                at[i] = y[i] + k * h * y[n + i]
-            status |= call(function, t + k * h, at, block, context, work)
-            weight = 8.0 * k if abs(k) == 1 else -0.5 * k
-            for i in range(rows):
-                gamma[i] += weight * work[i]
-    for i in range(rows):
-        gamma[i] /= 12 * h
-    return OK if status == 0 else RAISED
+def _supply_velocity_constraint(t, y, memory, context, out):
+    """The values h, A, D and γ."""
+    block = _velocity_constraint_block(memory)
+    status = call(block.function, t, y, y, context, block.value)
+    if status != OK:
+        return status
+    _move(block, y, 0.0)
+    status |= _differences(block, t, context, block.n, block.A)
+    status |= _differences(block, t, context, 0, block.D_h)
+    if status != OK:
+        return status
+    h = _step_along(block, y)
+    status |= _values_along(block, t, y, context, h)
+    for i in range(block.rows):
+        block.gamma_h[i] = _slope(block, i, h)
+    return status
 
 
 _DRIVERS = {"constraint": _supply_constraint, "velocity_constraint": _supply_velocity_constraint}
+_LAYOUTS: dict[str, type[Block]] = {
+    "constraint": ConstraintBlock,
+    "velocity_constraint": VelocityConstraintBlock,
+}
+
+
+def _new_block(role: str, n: int, rows: int, depends_on_time: bool) -> np.ndarray:
+    """The block of a function, without any addresses."""
+    samples = dict.fromkeys(("ahead", "behind", "far_ahead", "far_behind"), rows)
+    numbers = {"n": n, "rows": rows, "depends_on_time": depends_on_time}
+    match role:
+        case "constraint":
+            matrices = dict.fromkeys(("G", "D_g", "G_ahead", "G_behind"), rows * n)
+            return ConstraintBlock.memory(
+                **numbers, value=rows, g_t=rows, gamma_g=rows, moved=2 * n, **samples, **matrices
+            )
+        case "velocity_constraint":
+            return VelocityConstraintBlock.memory(
+                **numbers, value=rows, A=rows * n, D_h=rows * n, gamma_h=rows, moved=2 * n, **samples
+            )
+    return ValueBlock.memory(value=rows)
+
+
 _DERIVATIVES = {"constraint": ("G", "g_t", "D_g", "gamma_g"), "velocity_constraint": ("A", "D_h", "gamma_h")}
+_MATRICES = ("G", "A", "D_g", "D_h")
 
 
 class Supplied:
@@ -199,19 +272,20 @@ class Supplied:
         parameters: Any,
         probe: Mapping[str, Any],
     ) -> None:
-        self.role, self.function, self.arguments, self.n, self.rows = (
-            role,
-            function,
-            tuple(arguments),
-            n,
-            rows,
-        )
-        self.normalise, self.parameters = normalise, parameters
+        self.role = role
+        self.function = function
+        self.arguments = tuple(arguments)
+        self.n = n
+        self.rows = rows
+        self.normalise = normalise
+        self.parameters = parameters
         self.error: BaseException | None = None
         self._views: dict[tuple[int, int], np.ndarray] = {}
         self._namespace: tuple[bytes, Namespace | None] = (b"", None)
         self._native = _native(self, probe)
         self.path = "numba" if self._native is not None else "python"
+        self._layout = _LAYOUTS.get(role, ValueBlock)
+        self._empty = _new_block(role, n, rows, "t" in self.arguments)
         self._callback = (
             None
             if self._native is not None
@@ -227,45 +301,24 @@ class Supplied:
     @property
     def size(self) -> int:
         """Doubles of the block."""
-        r, n = self.rows, self.n
-        work = {"constraint": 2 * n + 4 * r + 2 * r * n, "velocity_constraint": 2 * n + 4 * r}.get(
-            self.role, 0
-        )
-        return HEAD + self._values + work
+        return self._empty.size
 
-    @property
-    def _values(self) -> int:
-        r, n = self.rows, self.n
-        return {"constraint": 3 * r + 2 * r * n, "velocity_constraint": 2 * r + 2 * r * n}.get(self.role, r)
-
-    def head(self) -> list[float]:
-        """Beginning of the block, with the addresses of this process."""
+    def block(self) -> np.ndarray:
+        """A new block, with the addresses of this process."""
+        block = self._empty.copy()
         driver = _DRIVERS.get(self.role, _supply_value)
-        return [
-            float(driver.address),
-            float(self.address),
-            self.n,
-            self.rows,
-            float("t" in self.arguments),
-            0.0,
-            0.0,
-            0.0,
-        ]
+        self._layout.set(block, driver=driver.address, function=self.address)
+        return block
 
     def symbols(self, block: ca.SX) -> tuple[ca.SX, dict[str, ca.SX]]:
         """The value, and derivatives by name, as parts of the block's symbols."""
-        at, r, n = HEAD, self.rows, self.n
 
-        def take(rows: int, columns: int) -> ca.SX:
-            nonlocal at
-            part = ca.reshape(block[at : at + rows * columns], columns, rows).T
-            at += rows * columns
-            return part
+        def part(name: str) -> ca.SX:
+            values = block[self._layout.span(self._empty, name)]
+            columns = self.n if name in _MATRICES else 1
+            return ca.reshape(values, columns, self.rows).T
 
-        value = block[at : at + r]
-        at += r
-        shapes = {"G": (r, n), "A": (r, n), "D_g": (r, n), "D_h": (r, n)}
-        return value, {name: take(*shapes.get(name, (r, 1))) for name in _DERIVATIVES.get(self.role, ())}
+        return part("value"), {name: part(name) for name in _DERIVATIVES.get(self.role, ())}
 
     def value(self, arguments: Mapping[str, Any]) -> np.ndarray:
         """Call the user's function in Python."""

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.machine.context import PARAMETERS
+from holonome.machine.context import write_block
 from holonome.machine.kernel import kernel
 from holonome.machine.supplied import Supplied
 
@@ -106,10 +106,9 @@ class CompiledEvents:
         self.address = self._kernel.address
 
     def fill(self, context: np.ndarray) -> None:
-        """Write the heads of the blocks."""
+        """Write the blocks of the supplied functions."""
         for offset, supplied in self.supplied.items():
-            head = supplied.head()
-            context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
+            write_block(context, offset, supplied.block())
 
 
 def compiled_events(system: Any, events: Sequence[Event]) -> CompiledEvents:

@@ -13,9 +13,10 @@ import numpy as np
 from holonome.equations.model import Model
 from holonome.equations.program import Program
 from holonome.errors import ModelError
-from holonome.machine import inner_newton as solved
+from holonome.machine import inner_newton
 from holonome.machine.compiled import Compiled
-from holonome.machine.context import PARAMETERS
+from holonome.machine.context import PARAMETERS, write_block
+from holonome.machine.inner_newton import SolvedBlock
 from holonome.machine.kernel import Kernel, kernel
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -271,38 +272,41 @@ class System:
         context = np.zeros(PARAMETERS + self.context_size + extra)
         context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
         for name, (offset, _) in self._solved.items():
-            at = PARAMETERS + offset
-            context[at : at + solved.HEAD] = self._head_of_solved(name)
+            write_block(context, offset, self._block_of_solved(name))
         self.fill_guess(context)
         for offset, supplied in self._supplied.items():
-            head = supplied.head()
-            context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
+            write_block(context, offset, supplied.block())
         return context
 
     def fill_guess(self, context: np.ndarray) -> None:
         """Write the guess for the unknowns into a context."""
         if "w" in self._solved:
-            at = PARAMETERS + self._solved["w"][0] + solved.HEAD
-            context[at : at + len(self.unknowns)] = list(self.unknowns.values())
+            offset, _ = self._solved["w"]
+            SolvedBlock.vector(context, "values", PARAMETERS + offset)[:] = list(self.unknowns.values())
 
     def copy_unknowns(self, source: np.ndarray, target: np.ndarray) -> None:
-        """Take what was solved for from one context to another."""
+        """Copy what was solved for from one context of this system to another."""
         for name, (offset, _) in self._solved.items():
-            block = slice(
-                PARAMETERS + offset + 3,
-                PARAMETERS + offset + solved.block_size(self._further[name].size, self.state_size),
-            )
-            target[block] = source[block]
+            begin = PARAMETERS + offset
+            end = begin + self._empty_block(name).size
+            target[begin:end] = source[begin:end]
 
     def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
         """Write the values that the invariants shall keep into a context."""
         at = PARAMETERS + self.context_size - values.size
         context[at : at + values.size] = values
 
-    def _head_of_solved(self, name: str) -> list[float]:
+    def _empty_block(self, name: str) -> np.ndarray:
+        """The block of w or lam, without any addresses."""
+        return inner_newton.new_block(self._further[name].size, self.state_size)
+
+    def _block_of_solved(self, name: str) -> np.ndarray:
+        """The block of w or lam, with the addresses of this process."""
+        block = self._empty_block(name)
         step = self.kernel(f"step of {name}", self._newton_step(name)).address
         prediction = self.kernel("step of w: prediction", _tangent).address if name == "w" else 0
-        return solved.head(step, prediction, self._further[name].size, self.state_size)
+        inner_newton.fill_addresses(block, step, prediction)
+        return block
 
     def _newton_step(self, name: str) -> Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, None]]:
         """The step of Newton's method for the unknowns, or for λ from C M⁻¹(f(λ) − Cᵀ λ) + γ = 0."""
@@ -411,8 +415,10 @@ class System:
         M, force = ca.sparsify(ca.reshape(expressions["mass"], n, n).T), expressions["force"]
         for name, symbols in (("w", w), ("lam", lam)):
             if name in self._further:
-                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel(), self.state_size))
-                blocks += [block[: solved.HEAD], symbols, block[solved.HEAD + symbols.numel() :]]
+                empty = self._empty_block(name)
+                values = SolvedBlock.span(empty, "values")
+                block = ca.SX.sym(f"block of {name}", empty.size)
+                blocks += [block[: values.start], symbols, block[values.stop :]]
                 self._solved[name] = offset, symbols
                 offset += block.numel()
         invariant = expressions.get("invariant", none)
