@@ -57,7 +57,6 @@ def driven_system(system: System, degree: int) -> System:
         suppliers=tuple(offset + added_size for offset in model.suppliers),
     )
     other.symbols = dict(system.symbols, p=p[: own_size + added_size])
-    other.context_size = system.context_size + added_size
     other._supplied = {offset + added_size: supplied for offset, supplied in system._supplied.items()}
     other.compiled = Compiled()
     return other
