@@ -44,11 +44,11 @@ PARAMETERS = Context.words
 """Where p begins."""
 
 SPARE = 1e30
-"""Subtracted from the diagonal of a row that is left out, which then says that its multiplier does not change."""
+"""Subtracted from the diagonal of a row that is left out, so that its multiplier does not change."""
 
 OK, SINGULAR, RAISED, INTERRUPTED = 0, 1, 2, 3
-"""Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised an error or
-returned something unusable; the user wants to stop.
+"""Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised an error
+or returned something unusable; the user wants to stop.
 """
 
 

@@ -23,7 +23,7 @@ from holonome.machine.layout import Real, Vector, Whole
 
 _ITERATIONS = 30
 _CONVERGED = 1e-9
-"""After a step smaller than this, relative to the largest value, the error of Newton's method is its square."""
+"""Once a step is this small relative to the largest value, the error of Newton's method is its square."""
 _FAST = 0.25
 _MOST_PIECES = 256
 
@@ -96,7 +96,8 @@ def _newton(t, y, memory, context):
 def _predict(t, y, memory, context):
     """Change the values along the tangent from the last state; returns the largest change."""
     block = named_block(memory)
-    x, predicted, move = block.values, block.predicted, block.move
+    x, predicted = block.values, block.predicted
+    move = block.move
     for i in range(block.size):
         predicted[i] = 0.0
     if not block.found or block.prediction == 0:
@@ -120,7 +121,8 @@ def _follow(t, y, memory, context):
     close to the prediction.  On success this becomes the last state.
     """
     block = named_block(memory)
-    x, kept, predicted = block.values, block.kept, block.predicted
+    x, kept = block.values, block.kept
+    predicted = block.predicted
     _copy(x, kept, block.size)
     largest = _predict(t, y, memory, context)
     status = _newton(t, y, memory, context)

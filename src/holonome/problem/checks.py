@@ -149,7 +149,7 @@ def _check_derivative(
     point: Mapping[str, Any],
     known: Mapping[str, Any],
 ) -> None:
-    """Compare one hand-written derivative with differences at a point, where the function can be evaluated."""
+    """Compare a hand-written derivative with differences at a point where the function can be evaluated."""
     variable = key[-1]
     try:
         expected = difference(lambda x: function.evaluate({**point, variable: x}), point[variable])

@@ -41,8 +41,8 @@ class CompiledSystem:
         return self.model.p
 
     def context(self, extra: int = 0) -> np.ndarray:
-        """A context (:mod:`holonome.machine.context`) whose record is still empty, with parameters and blocks,
-        and room for ``extra`` doubles behind them.
+        """A context (:mod:`holonome.machine.context`) with an empty record, with parameters and blocks, and
+        with room for ``extra`` doubles behind them.
         """
         context = np.zeros(PARAMETERS + self.context_size + extra)
         context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat

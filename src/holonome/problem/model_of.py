@@ -20,7 +20,7 @@ from holonome.tracing import argument_names, trace, traced
 
 @dataclass
 class TracedFunctions:
-    """The functions of a system as expressions, and the symbols of what follows the parameters in a context."""
+    """The functions of a system as expressions, and symbols of what follows the parameters in a context."""
 
     symbols: dict[str, ca.SX]
     end: int  # how much of the context behind its record is laid out

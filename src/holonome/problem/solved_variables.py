@@ -1,4 +1,4 @@
-"""Expressions for the variables that are solved for inside an evaluation: unknowns w, and the multipliers lam."""
+"""Expressions for the variables that are solved for inside an evaluation: unknowns w, multipliers lam."""
 
 from __future__ import annotations
 

@@ -71,16 +71,16 @@ class UserFunction:
         parameters: Parameters,
         further: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        self.role, self.function, self.n, self.parameters, self.further = (
-            role,
-            function,
-            n,
-            parameters,
-            further or {},
-        )
+        self.role = role
+        self.function = function
+        self.n = n
+        self.parameters = parameters
+        self.further = further or {}
         self.kind = role.rpartition(".")[2]
         self.shape: tuple[int, ...] | None = None
-        self.path, self.reason, self.supplied = "constant", "", None
+        self.path = "constant"
+        self.reason = ""
+        self.supplied: Supplied | None = None
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
@@ -242,8 +242,8 @@ class UserFunction:
         return False
 
     def _as_supplied(self, reason: str) -> Supplied:
-        """Call it as it is; a function that fails on plain numbers wherever it is tried is the user's to
-        mend.
+        """Call it as it is; if it fails on plain numbers wherever it is tried, that is an error for the user
+        to correct.
         """
         if self.kind in TRACED:
             raise ModelError(
@@ -276,49 +276,40 @@ class UserFunction:
         raise failure
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
-        n, size = self.n, int(np.prod(shape, dtype=int))
-        flat = len(shape) <= 1 or size == max(shape)
         self.shape = shape
-        match self.kind:
-            case "mass":
-                good, expected = (
-                    shape in ((n, n), (n,), ()) or (n == 1 and size == 1),
-                    f"({n}, {n}), its diagonal ({n},), or a scalar",
-                )
-            case "force":
-                good, expected = flat and size == n, f"({n},)"
-            case "stiffness" | "damping":
-                good, expected = (
-                    size > 0 and (len(shape) <= 1 or (len(shape) == 2 and shape[0] == shape[1])),
-                    "a number, a vector (a diagonal) or a square matrix",
-                )
-            case "rate":
-                good, expected = (
-                    flat and size == self.further["s"].size,
-                    f"({self.further['s'].size},), one rate for each of the states",
-                )
-            case "equations":
-                good, expected = (
-                    flat and size == self.further["w"].size,
-                    f"({self.further['w'].size},), one equation for each of the unknowns",
-                )
-            case "constraint" | "deformation" | "invariant":
-                good, expected = flat and size > 0, "a scalar or a vector, one entry for each row"
-            case "velocity_constraint" if self.returns_matrix:
-                good, expected = (
-                    (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1),
-                    f"a matrix with {n} columns (a function without v returns A(q))",
-                )
-            case "velocity_constraint":
-                good, expected = (
-                    flat and size > 0,
-                    "a scalar or a vector, one entry for each row (a function with v returns the residual "
-                    "A(q) v - b)",
-                )
-            case _:
-                good, expected = size == 1, "a scalar"
+        good, expected = self._judged(shape)
         if not good:
             raise ModelError(f"{self.role} has shape {shape}; expected {expected}")
+
+    def _judged(self, shape: tuple[int, ...]) -> tuple[bool, str]:
+        """Whether a value may have this shape, and what is expected."""
+        n, size = self.n, int(np.prod(shape, dtype=int))
+        flat = len(shape) <= 1 or size == max(shape)
+        square = len(shape) == 2 and shape[0] == shape[1]
+        match self.kind:
+            case "mass":
+                good = shape in ((n, n), (n,), ()) or (n == 1 and size == 1)
+                return good, f"({n}, {n}), its diagonal ({n},), or a scalar"
+            case "force":
+                return flat and size == n, f"({n},)"
+            case "stiffness" | "damping":
+                good = size > 0 and (len(shape) <= 1 or square)
+                return good, "a number, a vector (a diagonal) or a square matrix"
+            case "rate":
+                count = self.further["s"].size
+                return flat and size == count, f"({count},), one rate for each of the states"
+            case "equations":
+                count = self.further["w"].size
+                return flat and size == count, f"({count},), one equation for each of the unknowns"
+            case "constraint" | "deformation" | "invariant":
+                return flat and size > 0, "a scalar or a vector, one entry for each row"
+            case "velocity_constraint" if self.returns_matrix:
+                good = (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1)
+                return good, f"a matrix with {n} columns (a function without v returns A(q))"
+            case "velocity_constraint":
+                expected = "a scalar or a vector, one entry for each row"
+                return flat and size > 0, f"{expected} (a function with v returns the residual A(q) v - b)"
+        return size == 1, "a scalar"
 
 
 class _MatrixTimesVelocity:
@@ -344,7 +335,10 @@ class Expression:
     def __init__(self, role: str, program: Program, n: int) -> None:
         if not isinstance(program, Program):
             raise ModelError(f"{role}: not a program; it was saved by an earlier version of holonome")
-        self.role, self.program, self.n, self._function = role, program, n, program.function("traced")
+        self.role = role
+        self.program = program
+        self.n = n
+        self._function = program.function("traced")
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
         return self._function(
