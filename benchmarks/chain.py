@@ -83,7 +83,7 @@ class Peer:
 
     def __init__(self, mechanism, library: ct.CDLL) -> None:
         system, self.library = mechanism.system, library
-        r, n, m = hn.GGL().residual(system.model), system.dim, system.m
+        r, n, m = hn.GGL().residual(system.model), system.n, system.m
         start = hn.consistent(system, mechanism.q0, mechanism.v0)
         links = n // 3
         groups = [
@@ -193,11 +193,11 @@ def parts(mechanism) -> dict[str, float]:
     """What the pieces of an iteration, a factorization and an evaluation of the accelerations cost."""
     system = mechanism.system
     newton, explicit = ImplicitKernels(system, "GGL", hn.GGL().residual), kernels(system)
-    context, memory, n = explicit.context(system), newton.factor_memory, system.dim
+    context, memory, n = explicit.context(system), newton.factor_memory, system.n
     Y, z, right = np.zeros(2 * newton.size), np.zeros(newton.size + 1), np.ones(newton.size)
     Y[:n], z[0] = mechanism.q0, 1e3
     run_kernel(newton.factors, 0.0, Y, z, context, memory)
-    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.landing_size)
+    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.projection_size)
     return {
         "residual": _cost(newton.F, Y, z, context, np.zeros(newton.size + 1)),
         "factorization": _cost(newton.factors, Y, z, context, memory),
@@ -271,7 +271,7 @@ def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
             "jacobians": counts["jacobians"],
             "order": order,
             "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
-            "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.dim])),
+            "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.n])),
             "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
             "first_result_s": first_result(links, code.split()[1]) if code.startswith("holonome") else np.nan,
             "message": message,

@@ -9,6 +9,7 @@ import holonome as hn
 from holonome.dynamics.kernels import kernels
 from holonome.dynamics.start import dependent_rows
 from holonome.formulations import coordinate_split as cs
+from holonome.formulations.implicit import FormulationState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 
@@ -26,7 +27,7 @@ class Step:
         self.context = self.compiled.context(system)
 
     def pieces(self, q, v):
-        return self.compiled.evaluate_pieces(self.context, self.t, q, v)
+        return self.compiled.evaluate_pieces(self.context, self.t, np.concatenate([q, v]))
 
     def r(self, x):
         """r₁ and r₂."""
@@ -70,7 +71,7 @@ class Iteration:
 
     def predict(self, x):
         y, out = self.y(x), np.zeros(self.size)
-        self.block[cs.FRESH] = 1.0
+        FormulationState.set(self.block, fresh=1)
         assert run_kernel(self.compiled.prediction, self.step.t, y, self.block, self.context, out) == OK
         y[x.size : self.size] = out[: self.size - x.size]
         assert (
@@ -93,9 +94,12 @@ class Iteration:
 
     @property
     def Y(self):
-        n, m, mg = (int(self.block[i]) for i in (cs.N, cs.ROWS, cs.POSITION_ROWS))
-        order = cs._places(n, m, mg)[3]
-        return [int(i) for i in self.block[order : order + int(self.block[cs.RANK])]]
+        order = cs.Split.vector(self.block, "order", FormulationState.words)
+        return [int(i) for i in order[: self.split["rank"]]]
+
+    @property
+    def split(self):
+        return cs.Split.of(self.block, FormulationState.words)
 
 
 def a_step(name, cj=40.0):
@@ -193,8 +197,8 @@ def test_annihilator():
     assert np.max(np.abs(P @ C.T)) < 1e-13
     Q = -P[:, iteration.Y].T
     np.testing.assert_allclose(P @ P.T, np.eye(len(P)) + Q.T @ Q, atol=1e-13)
-    assert iteration.block[cs.KAPPA] == pytest.approx(np.linalg.norm(Q, np.inf))
-    assert iteration.block[cs.LARGEST_Q] == pytest.approx(np.max(np.abs(Q)))
+    assert iteration.split["kappa"] == pytest.approx(np.linalg.norm(Q, np.inf))
+    assert iteration.split["largest"] == pytest.approx(np.max(np.abs(Q)))
 
 
 STEPS = {1: (400, 800), 2: (200, 400), 3: (160, 320), 4: (120, 240), 5: (100, 200), 6: (80, 160)}
@@ -456,7 +460,7 @@ def test_dependent_rows_are_the_same_as_at_the_start():
     )
     step = Step(double, np.zeros(3), np.zeros(3), 10.0)
     iteration = Iteration(step, hn.CoordinateSplit("CM"))
-    iteration.block[cs.FRESH] = 1.0
+    FormulationState.set(iteration.block, fresh=1)
     run_kernel(
         iteration.compiled.prediction,
         0.0,
@@ -467,7 +471,7 @@ def test_dependent_rows_are_the_same_as_at_the_start():
     )
     rank, dependent = dependent_rows(step.pieces(np.zeros(3), np.zeros(3))["C"])
     spare = iteration.block[iteration.compiled.spare_at :]
-    assert int(iteration.block[cs.RANK]) == rank == 2
+    assert int(iteration.split["rank"]) == rank == 2
     assert [i for i in range(4) if spare[i] > 0] == dependent == [1, 3]
 
 

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import block_diag
 
 import holonome as hn
-from holonome.coupling.driven import DrivenSubsystem
+from holonome.coupling.driven import DrivenSubsystem, driven_system
 from holonome.coupling.jacobians import LINEARIZATION, coupling_terms, is_traced, jacobians_at_points
 
 A, C = (
@@ -698,3 +698,16 @@ def test_a_subsystem_that_cannot_be_traced_is_differentiated_by_differences():
     ]
     np.testing.assert_allclose(end(ends[0]), end(ends[1]), atol=1e-9)
     assert np.array_equal(ends[0].history.iterations, ends[1].history.iterations)
+
+
+def test_a_driven_system_is_compiled_once_and_keeps_the_parameters_of_each_copy():
+    spring = hn.System(1.0, lambda q, p: -p.stiffness * q, n=1, parameters={"stiffness": 4.0})
+    stiffer = spring.with_parameters(stiffness=9.0)
+    driven = driven_system(spring, 0)
+    assert driven_system(spring, 0) is driven
+    other = driven_system(stiffer, 0)
+    assert other.compiled is driven.compiled
+    assert (driven.parameters["stiffness"], other.parameters["stiffness"]) == (4.0, 9.0)
+    at = np.zeros(1), np.ones((1, 1)), np.zeros((1, 1)), np.full((1, 1), 0.5)
+    found = [DrivenSubsystem("x", system).accelerations(*at)[0, 0] for system in (spring, stiffer, spring)]
+    assert found == [-3.5, -8.5, -3.5]

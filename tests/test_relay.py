@@ -141,8 +141,8 @@ def test_decisions_are_repeatable():
 def test_ordinary_mechanisms_stay_explicit(name, rtol, monkeypatch):
     tried = []
     monkeypatch.setattr(
-        sys.modules["holonome.solving.solve"],
-        "_next_leg",
+        sys.modules["holonome.solving.auto"],
+        "next_leg",
         lambda *arguments, **options: tried.append(arguments),
     )
     mechanism = hn.mechanisms.get(name)

@@ -16,7 +16,7 @@ from holonome.dynamics.kernels import kernels
 from holonome.formulations import implicit
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.machine.calls import pointer, run_kernel
-from holonome.machine.context import LEFT_OUT, OK, SINGULAR
+from holonome.machine.context import OK, SINGULAR, Context
 
 
 @njit
@@ -40,7 +40,7 @@ class LU:
         self.memory = self.plan.memory()
 
     def factor(self, A):
-        self.memory[-self.rows.size :] = A[self.rows, self.columns]
+        sparse.SparseFactors.vector(self.memory, "values")[:] = A[self.rows, self.columns]
         return factor(self.memory)
 
     def solve(self, right):
@@ -65,7 +65,7 @@ def test_solutions_are_those_of_numpy(size):
         x = lu.solve(right)
         assert np.max(np.abs(K @ x - right)) < 1e-10 * np.max(np.abs(K) @ np.abs(x))
         K = K * (1 + 0.1 * random.normal(size=K.shape))
-    assert lu.memory[sparse.CHOICES] == 1
+    assert sparse.SparseFactors.of(lu.memory)["choices"] == 1
 
 
 def test_pivots_are_chosen_anew_where_they_fail():
@@ -82,8 +82,8 @@ def test_pivots_are_chosen_anew_where_they_fail():
     ):
         assert lu.factor(matrix) == OK
         np.testing.assert_allclose(lu.solve(right), np.linalg.solve(matrix, right), rtol=1e-8, atol=1e-8)
-        assert lu.memory[sparse.CHOICES] <= count
-    assert lu.memory[sparse.CHOICES] >= 2
+        assert sparse.SparseFactors.of(lu.memory)["choices"] <= count
+    assert sparse.SparseFactors.of(lu.memory)["choices"] >= 2
 
 
 def test_unstable_pivots_are_not_taken():
@@ -211,7 +211,7 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
             if mechanism is None
             else (mechanism.system, mechanism.q0)
         )
-        compiled, random, n, m = kernels(system), np.random.default_rng(0), system.dim, system.m
+        compiled, random, n, m = kernels(system), np.random.default_rng(0), system.n, system.m
         assert compiled.sparse == (limit == 0)
         context = compiled.context(system)
         y, z = (
@@ -220,7 +220,7 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
         )
         addresses = compiled.derivative, compiled.projection, compiled.multipliers
         if left_out:
-            context[int(context[LEFT_OUT])] = 1.0
+            Context.vector(context, "left_out")[0] = 1.0
             if limit:
                 addresses = [
                     twin.address
@@ -234,9 +234,7 @@ def test_loops_do_what_the_emitted_code_does(name, left_out, monkeypatch):
             out = np.zeros(compiled.projection_size)
             assert run_kernel(address, 0.1, y, z, context, out) == OK
             found.append(out[:size])
-        found.append(
-            np.concatenate([x.ravel() for x in compiled.evaluate_pieces(context, 0.1, y[:n], y[n:]).values()])
-        )
+        found.append(np.concatenate([x.ravel() for x in compiled.evaluate_pieces(context, 0.1, y).values()]))
     for emitted, looped in zip(found[:4], found[4:], strict=True):
         np.testing.assert_allclose(looped, emitted, atol=1e-9 * np.max(np.abs(emitted)))
 

@@ -418,7 +418,7 @@ def test_redundant_rows_with_the_identity():
 def test_rows_that_become_dependent_for_good_are_told():
     """GB vanishes with x₁ for all t ≥ 1."""
     system = hn.Index2System(
-        lambda t, x: np.array([np.where(t < 1, -1.0, 0.0), 0.0]),
+        lambda x: np.array([np.where(x[0] > 0, -1.0, 0.0), 0.0]),
         lambda x: np.array([0.0, x[0]]),
         lambda t, x: x[0] * (x[1] - t),
         n=2,

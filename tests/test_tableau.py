@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from holonome.integrators.tableau import TABLEAUS, addresses, padded
+from holonome.integrators.tableau import TABLEAUS, addresses
+from holonome.machine.layout import padded
 from holonome.machine.calls import run_kernel
 
 
@@ -13,7 +14,7 @@ from holonome.machine.calls import run_kernel
 def test_emitted_sums(name, size, h):
     rng, tableau, stride = np.random.default_rng(size), TABLEAUS[name], padded(size)
     k, y = rng.normal(size=(tableau.stages, stride)), rng.normal(size=stride)
-    for address, (coefficients, with_y) in zip(addresses(name, size), tableau.sums(), strict=True):
+    for address, (coefficients, with_y) in zip(addresses(TABLEAUS[name], size), tableau.sums(), strict=True):
         out = np.full(stride + 1, 7.0)
         run_kernel(address, h, y, k.ravel(), y, out)
         expected = h * coefficients @ k[: coefficients.size] + (y if with_y else 0.0)

@@ -29,7 +29,6 @@ from harness.problems import Problem
 from holonome.dynamics.kernels import instructions
 from holonome.dynamics.manifold import Saddle
 from holonome.dynamics.reduction import reduced_accelerations
-from holonome.dynamics.start import consistent_state
 from holonome.equations.model import Model
 
 FORMS = ("index1", "index2", "ggl")
@@ -151,7 +150,7 @@ def _start(problem: Problem):
     system = problem.system
     if system.n > 100:
         return *_sparse_start(problem), np.zeros(0)
-    start = consistent_state(system, problem.q0, problem.v0)
+    start = hn.consistent(system, problem.q0, problem.v0)
     unknowns = (
         hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0]
         if system.unknowns

@@ -24,9 +24,11 @@ from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
 from holonome.errors import SingularSystem as SingularSystem
 from holonome.formulations.compliant import Compliant as Compliant
+from holonome.formulations.contract import Formulation as Formulation
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit as CoordinateSplit
 from holonome.formulations.ggl import GGL as GGL
+from holonome.formulations.implicit import Residual as Residual
 from holonome.formulations.index1 import Baumgarte as Baumgarte
 from holonome.formulations.index1 import Index1 as Index1
 from holonome.formulations.index2 import Index2 as Index2
@@ -34,7 +36,10 @@ from holonome.formulations.index3 import Index3 as Index3
 from holonome.formulations.sequential_regularization import SRM as SRM
 from holonome.formulations.underlying_ode import UnderlyingODE as UnderlyingODE
 from holonome.integrators.bdf import BDF as BDF
+from holonome.integrators.contract import Integrator as Integrator
+from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
+from holonome.integrators.tableau import Tableau as Tableau
 from holonome.problem import bushing as bushing
 from holonome.problem.drawing import Drawing as Drawing
 from holonome.problem.elastic import Elastic as Elastic

@@ -34,8 +34,16 @@ def driven_system(system: System, degree: int) -> System:
     """The same system under an additional force, a polynomial of this degree in t over a window.
 
     Its Chebyshev coefficients, (degree + 1) × n, are the parameter ``FORCE``; the beginning and the length of
-    the window are the parameter ``WINDOW``.  Degree 0 is a constant force.
+    the window are the parameter ``WINDOW``.  Degree 0 is a constant force.  Its kernels are compiled once for
+    a system and all its copies with other parameters.
     """
+    driven = system.compiled.once(("driven", degree), lambda: _new_driven_system(system, degree))
+    if driven.parameters.flat[: system.parameters.size].tobytes() == system.parameters.flat.tobytes():
+        return driven
+    return driven.with_parameters(**system.parameters)
+
+
+def _new_driven_system(system: System, degree: int) -> System:
     model = system.model
     own_size = system.parameters.size
     other = object.__new__(System)

@@ -283,6 +283,12 @@ class ImplicitKernels:
         )
 
     @made_once
+    def plain_matrix(self) -> int:
+        """The matrix, row by row, without scaling; the caller clears the memory before."""
+        r, flat = self.residual, ca.reshape(self._matrix.T, self.size**2, 1)
+        return self._address("plain matrix", lambda model: (ca.vertcat(r.Y, r.dY), self._z, flat, None))
+
+    @made_once
     def matrix(self) -> int:
         r = self.residual
         if self.sparse:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels
+from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.projection import projection_kernels
 from holonome.dynamics.start import always_dependent_rows, dependent_rows
 from holonome.errors import SingularSystem
@@ -31,12 +31,15 @@ from holonome.integrators.contract import (
     Request,
     Stepper,
     check_start,
+    fill_behind,
+    initial_multipliers,
+    initial_unknowns,
 )
 from holonome.integrators.dassl import MOST
 from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.sequential import ImplicitSequential
 from holonome.machine.calls import run_kernel
-from holonome.machine.context import OK, SINGULAR, SPARE, Context
+from holonome.machine.context import OK, SPARE, Context
 
 
 @dataclass(frozen=True)
@@ -252,12 +255,10 @@ class BDFStepper(Stepper):
         code, rate = check_start(self.system, context, beginning)
         if code != OK:
             return code
-        lam, zero = np.zeros(m + 1), np.zeros(y.size + 2)
-        if m and run_kernel(kernels(self.system).multipliers, t0, y, zero, context, lam) == SINGULAR:
-            run_kernel(dense_multipliers.address, t0, y, zero, context, lam)
+        lam = initial_multipliers(self.system, context, beginning)
         if Context.of(context)["rank"] < m:
             self._leave_out_redundant(memory, context, t0, y, lam)
-        self._fill(memory, context, t0, np.concatenate([y, lam[:m]]), rate)
+        self._fill(memory, context, t0, np.concatenate([y, lam]), rate)
         return OK
 
     def _leave_out_redundant(
@@ -284,8 +285,8 @@ class BDFStepper(Stepper):
         self.prepare_context(context)
         BDFState.set(memory, OWN, projection=0, projection_factors=0)  # the emitted projection knows all rows
         kept = [i for i in range(m) if i not in self.left_out]
-        force = lam[:m] @ C
-        lam[:m] = 0.0
+        force = lam @ C
+        lam[:] = 0.0
         lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
         spare = BDFState.vector(memory, "spare", OWN)
         spare[list(self.left_out)] = SPARE
@@ -296,13 +297,9 @@ class BDFStepper(Stepper):
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
     ) -> None:
         """Y and Y′ at the start, from (q, v, s, λ) and the rates of the state."""
-        n, compiled, size = self.system.n, self.compiled, self.compiled.size
+        compiled, size = self.compiled, self.compiled.size
         start = BDFState.vector(memory, "yy", OWN)
-        start[: self.columns] = shown
-        if compiled.residual.accelerations:
-            start[self.columns : self.columns + n] = rate[n : 2 * n]
-        self._fill_behind(context, start[:size], t0)
-        start[size : size + rate.size] = rate
+        start[:] = initial_unknowns(self.system, compiled, context, t0, shown, rate)
         RunState.vector(memory, "y")[: self.columns] = start[: self.columns]
         if compiled.prediction:
             block = BDFState.vector(memory, "block", OWN)
@@ -312,13 +309,6 @@ class BDFStepper(Stepper):
         tolerances = BDFState.vector(memory, "atol", OWN)
         tolerances[:] = np.max(atol)
         tolerances[: rate.size] = atol
-
-    def _fill_behind(self, context: np.ndarray, unknowns: np.ndarray, t: float) -> None:
-        """Unknowns behind q, v, s, λ that the formulation knows from these."""
-        if self.compiled.initial:
-            values = np.zeros(self.compiled.size - self.columns + 1)
-            run_kernel(self.compiled.initial, t, unknowns.copy(), values, context, values)
-            unknowns[self.columns :] = values[:-1]
 
     def known_times(self, t0: float) -> np.ndarray | None:
         if not self.integrator.order:
@@ -333,7 +323,7 @@ class BDFStepper(Stepper):
         if self.compiled.residual.accelerations:
             rows[:, self.columns : self.columns + self.system.n] = history.a.T
         for row, t in zip(rows, history.t, strict=True):
-            self._fill_behind(context, row, t)
+            fill_behind(self.compiled, context, row, t, self.columns)
         phi = BDFState.vector(memory, "phi", OWN).reshape(-1, size)
         differences = rows[::-1].copy()
         for i in range(k):

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_projection, kernels
+from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.integrators import loop, rank_watch
@@ -86,6 +86,7 @@ class Stepper(ABC):
     advance: Callable[..., int]
     columns: int
     implicit: bool = False
+    calls_python: bool = False
     far_side: bool = True
     leaves_out_rows: bool = False  # whether its kernels may be told which rows follow from others
     invariants: np.ndarray | None = None
@@ -278,6 +279,37 @@ def check_start(system: Any, context: np.ndarray, beginning: Beginning) -> tuple
     if not trusted and system.m and (Context.of(context)["dense_calls"] > 0 or not consistent):
         return loop.OFF_MANIFOLD, rate
     return OK, rate
+
+
+def initial_multipliers(system: Any, context: np.ndarray, beginning: Beginning) -> np.ndarray:
+    """λ at the start; of least norm where rows depend on each other."""
+    m, y = system.m, beginning.y
+    lam, zero = np.zeros(m + 1), np.zeros(y.size + 2)
+    if m and run_kernel(kernels(system).multipliers, beginning.t0, y, zero, context, lam) == SINGULAR:
+        run_kernel(dense_multipliers.address, beginning.t0, y, zero, context, lam)
+    return lam[:m]
+
+
+def initial_unknowns(
+    system: Any, compiled: Any, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
+) -> np.ndarray:
+    """Y and Y′ of a residual at the start, from (q, v, s, λ) and the rates of the state."""
+    n, size, columns = system.n, compiled.size, shown.size
+    start = np.zeros(2 * size)
+    start[:columns] = shown
+    if compiled.residual.accelerations:
+        start[columns : columns + n] = rate[n : 2 * n]
+    fill_behind(compiled, context, start[:size], t0, columns)
+    start[size : size + rate.size] = rate
+    return start
+
+
+def fill_behind(compiled: Any, context: np.ndarray, unknowns: np.ndarray, t: float, columns: int) -> None:
+    """Unknowns behind q, v, s, λ that a formulation knows from these."""
+    if compiled.initial:
+        values = np.zeros(compiled.size - columns + 1)
+        run_kernel(compiled.initial, t, unknowns.copy(), values, context, values)
+        unknowns[columns:] = values[:-1]
 
 
 @dataclass(frozen=True)

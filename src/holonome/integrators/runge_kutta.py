@@ -120,6 +120,9 @@ def tableau_fields(tableau: Tableau, size: int) -> dict[str, Any]:
     }
 
 
+_STIFF = OWN + RungeKuttaState.places.stiff
+
+
 class RungeKuttaStepper(Stepper):
     """A Runge–Kutta method on the underlying ODE."""
 
@@ -163,16 +166,17 @@ class RungeKuttaStepper(Stepper):
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """The compiled loop itself checks the start, unless it is known to be consistent."""
         self.prepare_context(context)
-        RunState.vector(memory, "y")[: self.columns] = beginning.y
+        begin = int(memory.view(np.int64)[RunState.places.y])
+        memory[begin : begin + self.columns] = beginning.y
         if beginning.trusted:
             RungeKuttaState.set(memory, OWN, scale_q=0.0, scale_v=0.0, check=rk.TRUSTED)
         return OK
 
     def met_stiffness(self, memory: np.ndarray) -> bool:
-        return RungeKuttaState.of(memory, OWN)["stiff"] < 0
+        return memory.view(np.int64)[_STIFF] < 0
 
     def watch_stiffness(self, memory: np.ndarray, wanted: bool = True) -> None:
-        RungeKuttaState.set(memory, OWN, stiff=wanted)
+        memory.view(np.int64)[_STIFF] = wanted
 
     def cost(self, memory: np.ndarray) -> float:
         run, n = RunState.of(memory), self.system.n + len(self.system.states)

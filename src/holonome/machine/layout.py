@@ -143,12 +143,35 @@ def _as_array(context: Any, builder: Any, data: Any, length: Any) -> Any:
     return array._getvalue()
 
 
+class Record:
+    """The numbers of a record in Python, by name."""
+
+    __slots__ = ("_at", "_fields", "_places", "_real", "_whole")
+
+    def __init__(self, layout: type[Layout], memory: np.ndarray, at: int) -> None:
+        self._fields = layout.fields
+        self._places = vars(layout.places)
+        self._at = at
+        self._real = memory
+        self._whole = memory.view(np.int64)
+
+    def __getitem__(self, name: str) -> float | int:
+        values = self._real if self._fields[name] == "Real" else self._whole
+        return values[self._at + self._places[name]].item()
+
+    def __setitem__(self, name: str, value: float | int) -> None:
+        values = self._real if self._fields[name] == "Real" else self._whole
+        values[self._at + self._places[name]] = value
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{name}: {self[name]}" for name in self._fields) + "}"
+
+
 class Layout:
     """Base class: a subclass declares its fields as annotations ``Real``, ``Whole`` or ``Vector``."""
 
     fields: ClassVar[dict[str, str]]
     places: ClassVar[Any]
-    dtype: ClassVar[np.dtype]
     words: ClassVar[int]
 
     def __init_subclass__(cls) -> None:
@@ -156,9 +179,6 @@ class Layout:
         names = {"float": "Real", "int": "Whole"}
         inherited = getattr(cls, "fields", {})
         cls.fields = inherited | {name: names.get(kind, kind) for name, kind in own.items()}
-        cls.dtype = np.dtype(
-            [(name, float if kind == "Real" else np.int64) for name, kind in cls.fields.items()]
-        )
         cls.places = SimpleNamespace(**{name: number for number, name in enumerate(cls.fields)})
         cls.words = padded(len(cls.fields))
 
@@ -179,14 +199,14 @@ class Layout:
         return named
 
     @classmethod
-    def of(cls, memory: np.ndarray, at: int = 0) -> Any:
+    def of(cls, memory: np.ndarray, at: int = 0) -> Record:
         """The record that begins there, by name."""
-        return memory[at : at + len(cls.fields)].view(cls.dtype)[0]
+        return Record(cls, memory, at)
 
     @classmethod
     def span(cls, memory: np.ndarray, name: str, at: int = 0) -> slice:
         """Where one of the vectors of the record that begins there lies in the memory."""
-        begin = int(cls.of(memory, at)[name]) + at
+        begin = int(memory.view(np.int64)[at + getattr(cls.places, name)]) + at
         return slice(begin, begin + int(memory[begin - 1]))
 
     @classmethod
@@ -197,8 +217,7 @@ class Layout:
     @classmethod
     def set(cls, memory: np.ndarray, at: int = 0, **values: Any) -> None:
         """Assign numbers of the record that begins there."""
-        cls.refuse_unknown(values)
-        record = cls.of(memory, at)
+        record = Record(cls, memory, at)
         for name, value in values.items():
             record[name] = value
 

@@ -41,7 +41,7 @@ def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution]
 def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
     """All fields of the solution of one run."""
     task, stepper, values = run.task, run.stepper, run.whole
-    at, context = RunState.places, Context.of(run.context) if run.system.mechanical else None
+    at = RunState.places
     points = joined(run.points_kept, 1 + stepper.columns)
     t_events, event_states, singular = run.events_found()
     fields = {
@@ -63,9 +63,10 @@ def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
         "singular_times": singular,
         **stepper.counts(run.memory),
     }
-    if context is not None:
-        fields["dense_calls"] = int(context["dense_calls"])
-        fields["lowest_rank"] = int(context["rank"])
+    if run.system.mechanical:
+        context = run.context.view(np.int64)
+        fields["dense_calls"] = int(context[Context.places.dense_calls])
+        fields["lowest_rank"] = int(context[Context.places.rank])
     if task.keep_steps:
         width = loop.REJECTION_COLUMNS
         fields["history"] = History(

@@ -60,10 +60,12 @@ class Run:
         self.trusted = False
         self.memory = self._new_memory()
         self.whole = self.memory.view(np.int64)
-        self.state = RunState.vector(self.memory, "y")[: self.stepper.columns]
+        begin = int(self.whole[_AT.y])
+        self.state = self.memory[begin : begin + self.stepper.columns]
         self.state[: task.y0.size] = task.y0
         self._prepare_events()
-        self.calls_python = any(supplied.path == "python" for supplied in self.supplied)
+        called = any(supplied.path == "python" for supplied in self.supplied)
+        self.calls_python = called or self.stepper.calls_python
         self.points_kept: list[np.ndarray] = []
         self.steps_kept: list[np.ndarray] = []
         self.rejections_kept: list[np.ndarray] = []

@@ -118,10 +118,9 @@ def solve(
     system = arguments.checked_system(system, parameters, w0)
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
-    stepper = new_stepper(system, chosen, t0, t1, projection, step)
-    rtol, size = arguments.relative_tolerance(rtol), system.state_size
-    levels, states = system.levels, size - system.levels * system.n
-    atol = arguments.absolute_tolerances(atol, rtol, system.n, levels, states)
+    stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
+    atol = arguments.absolute_tolerances(atol, rtol, system.n, system.levels, len(system.states))
+    rtol = arguments.relative_tolerance(rtol)
     y0 = given = system.full_state(q0, v0, s0)
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)
@@ -197,6 +196,7 @@ def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
 
 def new_stepper(
     system: Any,
+    name: str,
     method: Method,
     t0: float,
     t1: float,
@@ -214,7 +214,7 @@ def new_stepper(
         raise ValueError(f"method: {reason}")
     if not system.mechanical and method.integrator.form(formulation) != "sequence":
         raise ValueError(
-            f"method: {method!r} is made for mechanical systems; for {system!r} use 'srm' or "
+            f"method: {name!r} is made for mechanical systems; for {system!r} use 'srm' or "
             "Method(SRM(...), RungeKutta(...)), Method(SRM(...), BDF())"
         )
     return method.integrator.stepper(Request(system, formulation, size, 1 if t1 > t0 else -1))
