@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from holonome.integrators.tableau import TABLEAUS, addresses
-from holonome.machine.layout import padded
 from holonome.machine.calls import run_kernel
+from holonome.machine.layout import padded
 
 
 @pytest.mark.parametrize("h", [0.37, -2.5])
