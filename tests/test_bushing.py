@@ -188,6 +188,6 @@ def test_a_system_with_a_bushing_in_space_is_traced_and_keeps_its_energy():
         return c[:3] @ (k * c[:3]) / 2 + torsion[2] * c[5] ** 2 / 2
 
     system = hn.System(np.array([1.0, 1.0, 1.0, 0.2]), force, potential=potential)
-    assert not system.foreign
+    assert not system.supplied
     sol = hn.solve(system, (0, 5), [0.1, -0.2, 0.3, 0.5], rtol=1e-10, atol=1e-12)
     assert np.ptp(sol.energy) < 1e-7 * sol.energy[0]

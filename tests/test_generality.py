@@ -492,7 +492,7 @@ def test_spline_force_against_scipy():
 
 
 @pytest.mark.parametrize("role", ["constraint", "rheonomic", "velocity", "mass", "everything"])
-def test_foreign_functions_in_every_role(role):
+def test_supplied_functions_in_every_role(role):
     """Derivatives by finite differences: nine digits, and the manifold to rounding."""
 
     def opaque(value):
@@ -524,7 +524,7 @@ def test_foreign_functions_in_every_role(role):
     np.testing.assert_allclose(sol.q, pendulum.exact(sol.t)[0], atol=1e-6)
 
 
-def test_written_derivative_of_a_foreign_constraint():
+def test_written_derivative_of_a_supplied_constraint():
     pendulum = hn.mechanisms.pendulum()
     derivatives = {"constraint_q": lambda q: 2 * q.reshape(1, 2)}
     system = hn.System(

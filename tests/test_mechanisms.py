@@ -282,7 +282,7 @@ def test_mechanism_is_complete(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_function_is_traced(name):
-    assert not mechanisms.get(name).system.foreign
+    assert not mechanisms.get(name).system.supplied
 
 
 @pytest.mark.parametrize(("name", "changes"), CASES, ids=label)

@@ -47,7 +47,7 @@ from holonome.problem.event import Event as Event
 from holonome.problem.from_sympy import from_sympy as from_sympy
 from holonome.problem.general import Index2System as Index2System
 from holonome.problem.general import Index3System as Index3System
-from holonome.problem.system import ODE as ODE
+from holonome.problem.ode import ODE as ODE
 from holonome.problem.system import System as System
 from holonome.results.general import HigherIndexSolution as HigherIndexSolution
 from holonome.results.solution import History as History

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from holonome.problem.checks import difference
 from holonome.problem.drawing import Drawing
-from holonome.problem.system import System, difference
+from holonome.problem.system import System
 from holonome.results.solution import Solution
 
 _NAME = re.compile(r"(?:(?P<axis>[xyzXYZ])_?(?P<key>\w*))|(?:(?P<before>\w+?)_?(?P<last>[xyzXYZ]))")

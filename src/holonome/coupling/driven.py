@@ -65,8 +65,7 @@ def _new_driven_system(system: System, degree: int) -> System:
         suppliers=tuple(offset + added_size for offset in model.suppliers),
     )
     other.symbols = dict(system.symbols, p=p[: own_size + added_size])
-    other.context_size = system.context_size + added_size
-    other._foreign = {offset + added_size: foreign for offset, foreign in system._foreign.items()}
+    other._supplied = {offset + added_size: supplied for offset, supplied in system._supplied.items()}
     other.compiled = Compiled()
     return other
 
@@ -94,7 +93,7 @@ class DrivenSubsystem:
         self._force_offset = PARAMETERS + self._driven.parameters.size - self.n
         self._own_context = kernels(system).context(system)
         model = system.model
-        self._mass_varies = ca.depends_on(model.M, ca.vertcat(model.t, model.y)) or bool(system.foreign)
+        self._mass_varies = ca.depends_on(model.M, ca.vertcat(model.t, model.y)) or bool(system.supplied)
         self._constant_mobility: np.ndarray | None = None
 
     def integrate(

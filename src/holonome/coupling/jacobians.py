@@ -58,7 +58,7 @@ def is_traced(system: System) -> bool:
     """Whether the equations of motion consist of expressions only, so that they can be differentiated."""
     model = system.model
     equations = ca.vertcat(ca.vec(model.M), model.f, ca.vec(model.C), model.gamma)
-    return not (system.foreign and ca.depends_on(equations, model.p[system.parameters.size :]))
+    return not (system.supplied and ca.depends_on(equations, model.p[system.parameters.size :]))
 
 
 def row_major(matrix: ca.SX) -> ca.SX:

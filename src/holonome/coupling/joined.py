@@ -64,9 +64,9 @@ def join(coupling: System, subsystems: Mapping[str, System], parts: Mapping[str,
 
 
 def _equations(key: str, system: System, t: ca.SX, q: ca.SX, v: ca.SX) -> _Equations:
-    if system.foreign:
+    if system.supplied:
         raise ModelError(
-            f"whole: the {system.foreign[0].role} of {key!r} cannot be traced, so its equations cannot be "
+            f"whole: the {system.supplied[0].role} of {key!r} cannot be traced, so its equations cannot be "
             "joined with the others; use hn.solve_coupled"
         )
     model = system.model

@@ -1,17 +1,19 @@
-"""The equations of a system as expressions: what the user stated, and the derivatives that methods need of
-it.
+"""The equations of a system as expressions: what the user stated, and the derivatives that methods need.
 
     M(t, q) v′ = f(t, q, v) − Cᵀ λ
     0 = g(t, q)                 position constraints
     0 = h(t, q, v)              velocity constraints, linear in v: A(q) v − b
 
-Elastic elements are part of f: f = f_rest − c_qᵀ (K c + D c′) with the deformations c(t, q) and c′ = c_q v +
-c_t.
+Elastic elements are part of f: f = f_rest − c_qᵀ (K c + D c′), with deformations c(t, q) and
+c′ = c_q v + c_t.
 
-Four things more a system may have.  First-order states s with s′ = r(t, q, v, s, …).  Unknowns u with 0 = k(t, q, u),
-on which all functions may depend: they are solved for inside every evaluation (:mod:`holonome.machine.inner_newton`),
-and derivatives are total ones, with u_q = −k_u⁻¹ k_q.  Forces that depend on λ.  And invariants I(t, q, v, s), which
-keep the value of the start.
+A system may have four more things:
+
+- first-order states s with s′ = r(t, q, v, s, …);
+- unknowns u with 0 = k(t, q, u), on which all functions may depend: they are solved for inside every
+  evaluation (:mod:`holonome.machine.inner_newton`), and derivatives are total ones, with u_q = −k_u⁻¹ k_q;
+- forces that depend on λ;
+- invariants I(t, q, v, s), which keep their initial values.
 
 On the velocity level both constraints together read 0 = w(t, q, v) = (G v + g_t, h), and differentiated once
 more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.

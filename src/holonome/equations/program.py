@@ -76,7 +76,9 @@ LARGEST = 10**8
 
 _CODES = {name: getattr(ca, f"OP_{name.upper()}") for name in OPERANDS}
 _NAMES = {code: name for name, code in _CODES.items()}
-_INPUT, _CONST, _OUTPUT = ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT
+_INPUT = ca.OP_INPUT
+_CONST = ca.OP_CONST
+_OUTPUT = ca.OP_OUTPUT
 _LARGEST_NUMBER = sys.float_info.max
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -122,12 +124,10 @@ class Program:
         operations: list[tuple] = []
         results: list[list[int]] = [[] for _ in range(function.n_out())]
         work: dict[int, int] = {}
-        identify, read, write, constant = (
-            function.instruction_id,
-            function.instruction_input,
-            function.instruction_output,
-            function.instruction_constant,
-        )
+        identify = function.instruction_id
+        read = function.instruction_input
+        write = function.instruction_output
+        constant = function.instruction_constant
         for k in range(function.n_instructions()):
             code = identify(k)
             name = _NAMES.get(code)
@@ -158,7 +158,8 @@ class Program:
     def expressions(self, inputs: Sequence[ca.SX]) -> list[ca.SX]:
         """Its outputs for these inputs, operation by operation."""
         values: list[ca.SX] = []
-        unary, binary, entries = ca.SX.unary, ca.SX.binary, [given.elements() for given in inputs]
+        unary, binary = ca.SX.unary, ca.SX.binary
+        entries = [given.elements() for given in inputs]
         for name, *operands in self.operations:
             if name == "input":
                 value = entries[operands[0]][operands[1]]
@@ -220,10 +221,8 @@ def _matrix(output: Output, values: Sequence[ca.SX]) -> ca.SX:
     entries = ca.vertcat(*(values[i] for i in output.operations)) if output.operations else ca.SX(0, 1)
     if output.dense:
         return ca.reshape(entries, output.rows, output.columns)
-    rows, columns = (
-        [position % output.rows for position in output.positions],
-        [position // output.rows for position in output.positions],
-    )
+    rows = [position % output.rows for position in output.positions]
+    columns = [position // output.rows for position in output.positions]
     return ca.SX(ca.Sparsity.triplet(output.rows, output.columns, rows, columns), entries)
 
 

@@ -180,7 +180,7 @@ class Stepper(ABC):
         elimination, and say nothing.
         """
         system, compiled = self.system, kernels(self.system)
-        native = calls_python or all(foreign.path != "python" for foreign in system.foreign)
+        native = calls_python or all(supplied.path != "python" for supplied in system.supplied)
         if system.m == 0 or compiled.sparse or not native:
             return rank_watch.fields(0, 0, 0, 0, 0)
         offset = 3 * system.state_size + 2

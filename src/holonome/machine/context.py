@@ -1,11 +1,17 @@
-"""The context of a run: one array of doubles behind which a kernel finds all that stays fixed.
+"""The context of a run: one array of doubles in which a kernel finds all that stays fixed.
 
     record        sizes and addresses, by name
-    p             the user's parameters, then the blocks of functions that could not be traced
+    p             the user's parameters, then the blocks of supplied values
     vectors       those of the record: marks, a sparse factorization, work space of the dense kernels
 
-Each run owns its context, so runs of one system may go on in several threads at once.
+A block belongs to a function that could not be traced (:mod:`holonome.machine.supplied`) or to variables that
+are solved for inside an evaluation (:mod:`holonome.machine.inner_newton`); kernels read its values as they
+read parameters.
+
+Each run owns its context, so several threads may run one system at the same time.
 """
+
+import numpy as np
 
 from holonome.machine.layout import Layout, Vector, Whole
 
@@ -26,15 +32,27 @@ class Context(Layout):
     work: Vector  # of the dense kernels
 
 
+class Block(Layout):
+    """What a block of supplied values begins with."""
+
+    driver: Whole  # address of the kernel that computes the values; it is called before they are read
+
+
 named_context = Context.named()
 
 PARAMETERS = Context.words
 """Where p begins."""
 
 SPARE = 1e30
-"""What is subtracted from the diagonal of a row that is left out: it then says that its multiplier does not change."""
+"""Subtracted from the diagonal of a row that is left out, so that its multiplier does not change."""
 
 OK, SINGULAR, RAISED, INTERRUPTED = 0, 1, 2, 3
-"""Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised or returned
-nonsense; the user wants to stop.
+"""Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised an error
+or returned something unusable; the user wants to stop.
 """
+
+
+def write_block(context: np.ndarray, offset: int, block: np.ndarray) -> None:
+    """Write a block of supplied values into a context, at an offset behind the beginning of p."""
+    begin = PARAMETERS + offset
+    context[begin : begin + block.size] = block

@@ -112,7 +112,9 @@ class _Locator(caching._CacheLocator):
     """Tells Numba where the code of a function of this package is kept."""
 
     def __init__(self, path: Path, py_file: str, line: int) -> None:
-        self._path, self._py_file, self._line = path, py_file, line
+        self._path = path
+        self._py_file = py_file
+        self._line = line
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:

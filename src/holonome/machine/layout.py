@@ -12,13 +12,14 @@
     falling = Falling.named()                           # in compiled code, for a pointer to the memory:
     s = falling(memory);  s.t += h;  s.steps += 1;  s.y[0] += h * s.y[1]
 
-A layout is a record of numbers, eight bytes each, and the vectors behind it; the record holds where each vector
-begins.  Layouts may stand behind each other in one memory (`lay_out`), as those of a run and of its integrator.
-Nothing else knows a place: a field cannot overlap another, be forgotten, or have two names.
+A layout is a record of numbers, eight bytes each, followed by its vectors; the record says where each vector
+begins.  A layout may extend another, whose fields then come first.  Several layouts may follow one another in
+one memory (`lay_out`), as those of a run and of its integrator do.  Nothing else knows where a field lies: no
+field can overlap another, be forgotten, or have two names.
 
-A vector begins at a multiple of four doubles, for vector registers, and the double before it holds its length.
-In a checked build (environment variable ``HOLONOME_CHECKED=1``) a vector is an array of that length, every index
-is checked, and what stands behind each vector must still be there after a run (`require_intact`).
+A vector begins at a multiple of four doubles, for vector registers, and the double before it holds its
+length.  In a checked build (environment variable ``HOLONOME_CHECKED=1``) a vector is an array of that length,
+every index is checked, and what follows each vector must still be there after a run (`require_intact`).
 """
 
 from __future__ import annotations
@@ -148,8 +149,11 @@ class Record:
     __slots__ = ("_at", "_fields", "_places", "_real", "_whole")
 
     def __init__(self, layout: type[Layout], memory: np.ndarray, at: int) -> None:
-        self._fields, self._places, self._at = layout.fields, vars(layout.places), at
-        self._real, self._whole = memory, memory.view(np.int64)
+        self._fields = layout.fields
+        self._places = vars(layout.places)
+        self._at = at
+        self._real = memory
+        self._whole = memory.view(np.int64)
 
     def __getitem__(self, name: str) -> float | int:
         values = self._real if self._fields[name] == "Real" else self._whole
@@ -171,11 +175,10 @@ class Layout:
     words: ClassVar[int]
 
     def __init_subclass__(cls) -> None:
-        cls.fields = {
-            name: getattr(kind, "__name__", kind) for name, kind in inspect.get_annotations(cls).items()
-        }
+        own = {name: getattr(kind, "__name__", kind) for name, kind in inspect.get_annotations(cls).items()}
         names = {"float": "Real", "int": "Whole"}
-        cls.fields = {name: names.get(kind, kind) for name, kind in cls.fields.items()}
+        inherited = getattr(cls, "fields", {})
+        cls.fields = inherited | {name: names.get(kind, kind) for name, kind in own.items()}
         cls.places = SimpleNamespace(**{name: number for number, name in enumerate(cls.fields)})
         cls.words = padded(len(cls.fields))
 
@@ -201,10 +204,15 @@ class Layout:
         return Record(cls, memory, at)
 
     @classmethod
-    def vector(cls, memory: np.ndarray, name: str, at: int = 0) -> np.ndarray:
-        """One of its vectors."""
+    def span(cls, memory: np.ndarray, name: str, at: int = 0) -> slice:
+        """Where one of the vectors of the record that begins there lies in the memory."""
         begin = int(memory.view(np.int64)[at + getattr(cls.places, name)]) + at
-        return memory[begin : begin + int(memory[begin - 1])]
+        return slice(begin, begin + int(memory[begin - 1]))
+
+    @classmethod
+    def vector(cls, memory: np.ndarray, name: str, at: int = 0) -> np.ndarray:
+        """One of the vectors of the record that begins there."""
+        return memory[cls.span(memory, name, at)]
 
     @classmethod
     def set(cls, memory: np.ndarray, at: int = 0, **values: Any) -> None:
@@ -226,10 +234,10 @@ class Layout:
 
 
 def lay_out(*parts: tuple[type[Layout], Mapping[str, Any]]) -> np.ndarray:
-    """Memory for layouts that stand behind each other.
+    """Memory for layouts that follow one another.
 
-    Each comes with the values of its numbers and, for its vectors, lengths or values; what is left out is zero, and
-    a vector empty.  Places of vectors are counted from the beginning of their own record.
+    Each comes with the values of its numbers and, for its vectors, lengths or values; a number that is left
+    out is zero, a vector empty.  Where a vector begins is counted from the beginning of its own record.
     """
     records: list[np.ndarray] = []
     vectors: list[np.ndarray] = []
@@ -271,12 +279,11 @@ def appended(memory: np.ndarray, layout: type[Layout], at: int, **vectors: np.nd
 
 def require_intact(memory: np.ndarray, at: int, layout: type[Layout]) -> None:
     """In a checked build: raise if something wrote behind one of the vectors."""
-    fields = layout.of(memory, at)
     for name, kind in layout.fields.items():
         if kind == "Vector":
-            begin = int(fields[name]) + at
-            length = int(memory[begin - 1])
-            behind = memory[begin + length : begin + padded(length) + _GUARDS]
+            span = layout.span(memory, name, at)
+            length = span.stop - span.start
+            behind = memory[span.stop : span.start + padded(length) + _GUARDS]
             if not np.all(behind == _GUARD):
                 raise MemoryError(
                     f"{layout.__name__}.{name}: something was written behind its {length} numbers"

@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from holonome.equations.program import Program
-from holonome.machine.context import PARAMETERS, SINGULAR
+from holonome.machine.context import PARAMETERS, SINGULAR, Block
 from holonome.machine.sincos import sines_and_cosines
 
 _FLAGS = "contract arcp"
@@ -223,9 +223,8 @@ def assembly(program: Program, name: str, suppliers: Sequence[int] = (), block: 
     name
         The symbol.
     suppliers
-        Offsets, in ``p``, of the blocks of functions that could not be traced
-        (:mod:`holonome.machine.supplied`).  Each is called first, with its own block, and writes its values
-        there.
+        Offsets, in ``p``, of the blocks of supplied values (:mod:`holonome.machine.context`).  The driver of
+        each is called first, with its own block, and writes the values there.
     block
         Lines in a basic block; 0 puts all into one.
     """
@@ -240,11 +239,10 @@ def assembly(program: Program, name: str, suppliers: Sequence[int] = (), block: 
 
 
 def _call_supplier(write: Writer, number: int, offset: int) -> None:
-    """Call a function that could not be traced; the kernel ends with its status if it fails."""
-    memory = write.address("%p", offset)
-    number_of_address = write.value(f"fptosi double {write.load('%p', offset)} to i64")
-    target = write.value(f"inttoptr i64 {number_of_address} to ptr")
-    status = write.value(f"call i32 {target}(double %t, ptr %y, ptr {memory}, ptr %context, ptr {memory})")
+    """Have a block's values computed; if that fails, the kernel ends with the status of its driver."""
+    block = write.address("%p", offset)
+    driver = write.value(f"load ptr, ptr {write.address(block, Block.places.driver)}")
+    status = write.value(f"call i32 {driver}(double %t, ptr %y, ptr {block}, ptr %context, ptr {block})")
     write.lines += [
         f"%failed{number} = icmp ne i32 {status}, 0",
         f"br i1 %failed{number}, label %stop{number}, label %go{number}",

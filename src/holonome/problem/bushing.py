@@ -5,7 +5,8 @@ Body i has its origin in r_i and the rotation matrix A_i from its axes to the gl
 bushing sits on it at s_i′ and is turned by the constant B_i; likewise j. With
 
     d_ij = r_j + A_j s_j′ − r_i − A_i s_i′                                   (5.2)
-    A_ij = (A_i B_i)ᵀ A_j B_j,   ψ = −A_ij(2,3),  θ = A_ij(1,3),  φ = arctan(A_ij(2,1)/A_ij(2,2)),   Θ = (ψ, θ, φ)
+    A_ij = (A_i B_i)ᵀ A_j B_j,   Θ = (ψ, θ, φ),
+    ψ = −A_ij(2,3),  θ = A_ij(1,3),  φ = arctan(A_ij(2,1)/A_ij(2,2))
 
 the *deformation* is c = ((A_i B_i)ᵀ d_ij, Θ), displacement and angles as frame i sees them, and
 
@@ -94,7 +95,9 @@ def forces_2d(
     --------
     >>> import numpy as np, holonome as hn
     >>> rest = np.zeros(3)
-    >>> on_i, on_j = hn.bushing.forces_2d(rest, rest, np.array([1, 0.1, 0]), rest, np.array([1, 0]), np.zeros(2), stiffness=np.array([100.0, 100.0, 0.0]))
+    >>> qj, si, sj = np.array([1, 0.1, 0]), np.array([1, 0]), np.zeros(2)
+    >>> stiffness = np.array([100.0, 100.0, 0.0])
+    >>> on_i, on_j = hn.bushing.forces_2d(rest, rest, qj, rest, si, sj, stiffness=stiffness)
     >>> on_i, bool(np.allclose(on_j, [0, -10, 0]))
     (array([ 0., 10., 10.]), True)
     """
@@ -143,13 +146,13 @@ def deformation_3d(
     Examples
     --------
     >>> import numpy as np, holonome as hn
-    >>> bool(np.allclose(hn.bushing.deformation_3d(np.zeros(3), np.eye(3), np.array([1, 0.1, 0]), np.eye(3), [1, 0, 0], [0, 0, 0]), [0, 0.1, 0, 0, 0, 0]))
+    >>> o, axes = np.zeros(3), np.eye(3)
+    >>> c = hn.bushing.deformation_3d(o, axes, np.array([1, 0.1, 0]), axes, [1, 0, 0], o)
+    >>> bool(np.allclose(c, [0, 0.1, 0, 0, 0, 0]))
     True
     """
-    frame_i, frame_j = (
-        (Ai if Bi is None else Ai @ np.asarray(Bi)),
-        (Aj if Bj is None else Aj @ np.asarray(Bj)),
-    )
+    frame_i = Ai if Bi is None else Ai @ np.asarray(Bi)
+    frame_j = Aj if Bj is None else Aj @ np.asarray(Bj)
     Aij = frame_i.T @ frame_j
     d = rj + Aj @ np.asarray(sj) - ri - Ai @ np.asarray(si)  # (5.2)
     return np.array([*(frame_i.T @ d), -Aij[1, 2], Aij[0, 2], np.arctan2(Aij[1, 0], Aij[1, 1])])
@@ -194,9 +197,13 @@ def forces_3d(
     --------
     >>> import numpy as np, holonome as hn
     >>> o, axes = np.zeros(3), np.eye(3)
-    >>> force_i, torque_i, force_j, torque_j = hn.bushing.forces_3d(o, axes, o, o, np.array([1, 0.1, 0]), axes, o, o, [1, 0, 0], o, stiffness=[100.0, 100.0, 100.0])
-    >>> bool(np.allclose(force_i, [0, 10, 0])), bool(np.allclose(torque_i, [0, 0, 10])), bool(np.allclose(force_j, -force_i))
-    (True, True, True)
+    >>> force_i, torque_i, force_j, torque_j = hn.bushing.forces_3d(
+    ...     o, axes, o, o, np.array([1, 0.1, 0]), axes, o, o, [1, 0, 0], o, stiffness=[100.0, 100.0, 100.0]
+    ... )
+    >>> bool(np.allclose(force_i, [0, 10, 0])), bool(np.allclose(torque_i, [0, 0, 10]))
+    (True, True)
+    >>> bool(np.allclose(force_j, -force_i))
+    True
     """
     frame_i = Ai if Bi is None else Ai @ np.asarray(Bi)
     c = deformation_3d(ri, Ai, rj, Aj, si, sj, Bi, Bj)

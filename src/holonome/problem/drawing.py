@@ -42,7 +42,12 @@ class Drawing:
     Examples
     --------
     >>> import numpy as np, holonome as hn
-    >>> drawing = hn.Drawing(lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])}, links=[("pivot", "bob")], ground=["pivot"], traces=["bob"])
+    >>> drawing = hn.Drawing(
+    ...     lambda q, p: {"pivot": (0.0, 0.0), "bob": (q[0], q[1])},
+    ...     links=[("pivot", "bob")],
+    ...     ground=["pivot"],
+    ...     traces=["bob"],
+    ... )
     >>> pendulum = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"], drawing=drawing)
     >>> pendulum.drawing.at(np.array([0.6, -0.8]), None)["bob"]
     array([ 0.6, -0.8])

@@ -35,8 +35,13 @@ class Elastic:
     Examples
     --------
     >>> import numpy as np, holonome as hn
-    >>> bushing = hn.Elastic(lambda q: np.array([q[0] - np.sin(q[2]), q[1] + np.cos(q[2])]), stiffness=lambda p: p.k, damping=10.0)
-    >>> rod = hn.System([1.0, 1.0, 0.1], [0.0, -9.81, 0.0], elastic=bushing, parameters={"k": np.array([1e8, 1e6])})
+    >>> bushing = hn.Elastic(
+    ...     lambda q: np.array([q[0] - np.sin(q[2]), q[1] + np.cos(q[2])]),
+    ...     stiffness=lambda p: p.k,
+    ...     damping=10.0,
+    ... )
+    >>> stiffness = {"k": np.array([1e8, 1e6])}
+    >>> rod = hn.System([1.0, 1.0, 0.1], [0.0, -9.81, 0.0], elastic=bushing, parameters=stiffness)
     >>> rod.n, rod.m
     (3, 0)
     """
@@ -79,7 +84,7 @@ def rebuilt(parts: Mapping[str, Callable]) -> Elastic | list[Elastic] | None:
 def combined(
     names: Sequence[str], expressions: Mapping[str, ca.SX], given: Mapping[str, UserFunction], rest: ca.SX
 ) -> Elements:
-    """All elements as one: deformations below each other, stiffness and damping as blocks."""
+    """All elements as one: deformations stacked, stiffness and damping as diagonal blocks."""
     c = [expressions[f"{name}.deformation"] for name in names]
     K, D = (
         [

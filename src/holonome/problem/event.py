@@ -10,9 +10,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.machine.context import PARAMETERS
+from holonome.machine.context import write_block
 from holonome.machine.kernel import kernel
-from holonome.machine.supplied import Foreign
+from holonome.machine.supplied import Supplied
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class CompiledEvents:
 
     def __init__(self, system: Any, events: Sequence[Event]) -> None:
         self.events = tuple(events)
-        self.foreign: dict[int, Foreign] = {}
+        self.supplied: dict[int, Supplied] = {}
         values, blocks = [], []
         offset = start = system.context_size
         for i, event in enumerate(self.events):
             expression = system.event_expression(f"events[{i}]", event.function)
-            if isinstance(expression, Foreign):
-                self.foreign[offset] = expression
+            if isinstance(expression, Supplied):
+                self.supplied[offset] = expression
                 offset += expression.size
                 block = ca.SX.sym(f"event{i}", expression.size)
                 blocks.append(block)
@@ -102,14 +102,13 @@ class CompiledEvents:
         self.extra = offset - start
         out, state = ca.densify(ca.vertcat(*values)), system.model.y
         inputs = [system.symbols["t"], state, ca.SX(0, 1), ca.vertcat(system.context_symbols, *blocks)]
-        self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.foreign))
+        self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.supplied))
         self.address = self._kernel.address
 
     def fill(self, context: np.ndarray) -> None:
-        """Write the heads of the blocks."""
-        for offset, foreign in self.foreign.items():
-            head = foreign.head()
-            context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
+        """Write the blocks of the supplied functions."""
+        for offset, supplied in self.supplied.items():
+            write_block(context, offset, supplied.block())
 
 
 def compiled_events(system: Any, events: Sequence[Event]) -> CompiledEvents:

@@ -136,8 +136,14 @@ def from_sympy(
     >>> from sympy.physics.mechanics import dynamicsymbols
     >>> x, y = dynamicsymbols("x y")
     >>> m, g, l = sp.symbols("m g l")
-    >>> pendulum = hn.from_sympy(mass=m * sp.eye(2), force=[0, -m * g], constraint=[x**2 + y**2 - l**2], potential=m * g * y,
-    ...                          coordinates=[x, y], parameters={m: 1.0, g: 9.81, l: 1.0})
+    >>> pendulum = hn.from_sympy(
+    ...     mass=m * sp.eye(2),
+    ...     force=[0, -m * g],
+    ...     constraint=[x**2 + y**2 - l**2],
+    ...     potential=m * g * y,
+    ...     coordinates=[x, y],
+    ...     parameters={m: 1.0, g: 9.81, l: 1.0},
+    ... )
     >>> pendulum.names, hn.solve(pendulum, (0, 1), [1, 0]).success
     (['x', 'y'], True)
     """

@@ -1,7 +1,8 @@
 """Problems of index 2 and 3 beyond mechanics, (1.1) of Ascher & Lin 1995:
 
-    x⁽ᵛ⁾ = f(x, …, t) − B(x, t) y,     0 = g(x, t)         ν = 1: index 2, ν = 2: index 3, if G B is regular, G = g_x
+    x⁽ᵛ⁾ = f(x, …, t) − B(x, t) y,     0 = g(x, t)
 
+If G B is regular, with G = g_x, the index is 2 for ν = 1 and 3 for ν = 2.
 `Equations` holds them as expressions, for a formulation to work with; a mechanical system gives the same with
 B = M⁻¹Gᵀ.
 """
@@ -123,7 +124,9 @@ class HigherIndex:
         self.names = [str(x) for x in names] if names is not None else [f"x{i}" for i in range(int(n or 0))]
         if n is not None and len(self.names) != n:
             raise ModelError(f"names: {len(self.names)} names, but n = {n}")
-        self.n, self.name, self.parameters = len(self.names), str(name), Parameters(parameters)
+        self.n = len(self.names)
+        self.name = str(name)
+        self.parameters = Parameters(parameters)
         self.compiled = Compiled()
         self.symbols = {
             "t": ca.SX.sym("t"),
@@ -131,20 +134,26 @@ class HigherIndex:
             "v": ca.SX.sym("v", self.n if self.order == 2 else 0),
             "p": ca.SX.sym("p", self.parameters.size),
         }
+        self.equations = self._equations(f, B, g)
+        self.m = self.equations.g.numel()
+
+    def _equations(self, f: Callable, B: Any, g: Callable) -> Equations:
+        """The user's functions as expressions, with the derivatives of g."""
         t, x, v, _ = self.symbols.values()
         fx, shape = self._trace("f", f, self.f_arguments)
         if fx.numel() != self.n:
             raise ModelError(f"f has shape {shape}; expected ({self.n},)")
         gx, _ = self._trace("g", g, ("t", "x", "p"))
         G, g_t = ca.jacobian(gx, x), ca.jacobian(gx, t)
-        w, C, gamma = gx, G, g_t
+        w = gx
+        gamma = g_t
         if self.order == 2:
             w = G @ v + g_t
             gamma = ca.jtimes(w, x, v) + ca.jacobian(w, t)
-        self.m = gx.numel()
-        if not 0 < self.m <= self.n:
-            raise ModelError(f"g has {self.m} rows; expected 1 to {self.n}, no more than there are unknowns")
-        self.equations = Equations(
+        m = gx.numel()
+        if not 0 < m <= self.n:
+            raise ModelError(f"g has {m} rows; expected 1 to {self.n}, no more than there are unknowns")
+        return Equations(
             self.order,
             t,
             x,
@@ -153,10 +162,10 @@ class HigherIndex:
             gx,
             G,
             w,
-            C,
-            gamma,
-            lambda function, size: self._matrix("E", function, size, size),
-            given=self._matrix("B", B, self.n, self.m),
+            C=G,
+            gamma=gamma,
+            matrix=lambda function, size: self._matrix("E", function, size, size),
+            given=self._matrix("B", B, self.n, m),
         )
 
     def _trace(self, role: str, function: Any, allowed: tuple[str, ...]) -> tuple[ca.SX, tuple[int, ...]]:
@@ -231,7 +240,7 @@ class HigherIndex:
         return self.names
 
     @property
-    def foreign(self) -> list:
+    def supplied(self) -> list:
         """Functions that are called rather than traced: there are none."""
         return []
 
@@ -325,8 +334,12 @@ class Index2System(HigherIndex):
     Examples
     --------
     >>> import numpy as np, holonome as hn
-    >>> problem = hn.Index2System(lambda t, x: np.array([1 - np.exp(-t), np.cos(t) + np.exp(t) * np.sin(t)]), lambda x: x,
-    ...                           lambda t, x: (x @ x - np.exp(-2 * t) - np.sin(t) ** 2) / 2, n=2)
+    >>> problem = hn.Index2System(
+    ...     lambda t, x: np.array([1 - np.exp(-t), np.cos(t) + np.exp(t) * np.sin(t)]),
+    ...     lambda x: x,
+    ...     lambda t, x: (x @ x - np.exp(-2 * t) - np.sin(t) ** 2) / 2,
+    ...     n=2,
+    ... )
     >>> sol = hn.solve(problem, (0, 1), [1, 0])
     >>> bool(abs(sol.y[0, -1] - np.e) < 1e-4)
     True

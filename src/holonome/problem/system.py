@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from holonome.equations.model import Model
 from holonome.equations.program import Program
 from holonome.errors import ModelError
-from holonome.machine import inner_newton as solved
 from holonome.machine.compiled import Compiled
-from holonome.machine.context import PARAMETERS
-from holonome.machine.kernel import Kernel, kernel
-from holonome.machine.supplied import Foreign
+from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
+from holonome.problem.checks import (
+    asks_for_multipliers,
+    check_derivatives,
+    count,
+    distinct_names,
+    require_linear_velocity_constraint,
+    require_symmetric_mass,
+    start_values,
+)
+from holonome.problem.compiled_system import CompiledSystem
+from holonome.problem.description import description
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
+from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivative
 from holonome.problem.parameters import Parameters
-from holonome.problem.user_function import Expression, UserFunction, probe_points
+from holonome.problem.user_function import Expression, UserFunction
 from holonome.problem.vectors import vector
-from holonome.tracing import argument_names, trace, traced
-
-DERIVATIVES = {"constraint_q": "constraint", "force_q": "force", "force_v": "force"}
-"""Hand-written derivatives that are accepted, and the function each belongs to."""
 
 
-class System:
+class System(CompiledSystem):
     """A mechanical system  M(t, q) v′ = f(t, q, v) − c_qᵀ (K c + D c′) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
 
     Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``,
@@ -83,8 +86,13 @@ class System:
     Examples
     --------
     >>> import numpy as np, holonome as hn
-    >>> pendulum = hn.System(mass=np.eye(2), force=lambda q, p: np.array([0.0, -p.g]), constraint=lambda q, p: q @ q - p.length**2,
-    ...                      parameters={"g": 9.81, "length": 1.0}, names=["x", "y"])
+    >>> pendulum = hn.System(
+    ...     mass=np.eye(2),
+    ...     force=lambda q, p: np.array([0.0, -p.g]),
+    ...     constraint=lambda q, p: q @ q - p.length**2,
+    ...     parameters={"g": 9.81, "length": 1.0},
+    ...     names=["x", "y"],
+    ... )
     >>> pendulum.n, pendulum.m
     (2, 1)
     """
@@ -113,18 +121,18 @@ class System:
     ) -> None:
         if drawing is not None and not isinstance(drawing, Drawing):
             raise ModelError(f"drawing: {type(drawing).__name__}; give an hn.Drawing")
-        self.name, self.drawing = str(name), drawing
+        self.name = str(name)
+        self.drawing = drawing
         self.parameters = Parameters(parameters)
-        self.n = 0 if n == 0 and states else _count(mass, names, n)
-        self.names = _distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
+        self.n = 0 if n == 0 and states else count(mass, names, n)
+        self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
+        self.states = start_values("states", states, "rate", rate)
+        self.unknowns = start_values("unknowns", unknowns, "equations", equations)
+        self.state_size = 2 * self.n + len(self.states)
         parts = elements.as_elements(elastic)
         if force is None and parts:
-            force, potential = np.zeros(self.n), 0.0 if potential is None else potential
-        self.states, self.unknowns = (
-            _start_values("states", states, "rate", rate),
-            _start_values("unknowns", unknowns, "equations", equations),
-        )
-        self.state_size = 2 * self.n + len(self.states)
+            force = np.zeros(self.n)
+            potential = 0.0 if potential is None else potential
         given = {
             "mass": mass,
             "force": force,
@@ -135,34 +143,71 @@ class System:
             "invariant": invariant,
             "potential": potential,
         }
-        for role in ("mass", "force"):
-            if given[role] is None:
-                raise ModelError(f"{role}: missing; give an array or a callable")
-        self._further = {
-            name: np.array(list(values.values()))
-            for name, values in (("s", self.states), ("w", self.unknowns))
-            if values
-        }
-        if any(
-            callable(f) and (f.uses_lam if isinstance(f, Expression) else "lam" in argument_names(f))
-            for f in (force, rate)
-        ):
-            if constraint is None and velocity_constraint is None:
-                raise ModelError("force: its argument 'lam' is not known; the system has no constraints")
-            self._further["lam"] = np.zeros(0)
+        self._further = self._further_of(given)
         self.functions = {
             role: UserFunction(role, f, self.n, self.parameters, self._further)
             for role, f in given.items()
             if f is not None
-        }
-        self.functions |= elements.functions(parts, self.n, self.parameters)
+        } | elements.functions(parts, self.n, self.parameters)
         self._elements = list(parts)
         self._derivatives = dict(derivatives or {})
+        self.compiled = Compiled()
         self._build()
         self.constraint_names = (
-            _distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
+            distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )
-        self._check_derivatives()
+        check_derivatives(self._derivatives, self.functions, self._further, self.parameters, self.n)
+
+    def _further_of(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Values to try for those of s, w and lam that the system has; the size of lam is not known yet."""
+        for role in ("mass", "force"):
+            if given[role] is None:
+                raise ModelError(f"{role}: missing; give an array or a callable")
+        further = {
+            name: np.array(list(values.values()))
+            for name, values in (("s", self.states), ("w", self.unknowns))
+            if values
+        }
+        if any(asks_for_multipliers(given[role]) for role in ("force", "rate")):
+            if given["constraint"] is None and given["velocity_constraint"] is None:
+                raise ModelError("force: its argument 'lam' is not known; the system has no constraints")
+            further["lam"] = np.zeros(0)
+        return further
+
+    def _build(self) -> None:
+        """The model, from the functions, and what can only be checked with it."""
+        found = trace_functions(self.functions, self.parameters, self.n, self._further)
+        for name in ("w", "lam"):
+            if name in self._further:
+                found.add_solved(name, self.empty_block(name))
+        self.symbols = found.symbols
+        self._expressions = found.expressions
+        self._supplied = found.supplied
+        self._solved = found.solved
+        model = with_elements(model_of(found), self._elements, found.expressions, self.functions)
+        written = self._derivatives.get("constraint_q")
+        if written is not None and "G" in model.given and "t" not in self.functions["constraint"].arguments:
+            model = with_written_derivative(model, written, self.parameters, self.symbols["p"])
+        self.model = model
+        if model.h.numel():
+            require_linear_velocity_constraint(model, self.functions["velocity_constraint"])
+        require_symmetric_mass(self._mass_values(), self.n)
+        self._check_elements()
+
+    def _mass_values(self) -> Callable[[dict[str, Any]], ca.DM]:
+        """The mass matrix at a point (t, q, v), with states and unknowns at the start and without λ."""
+        mass = self.functions["mass"]
+        if mass.supplied is not None:
+            return lambda point: ca.DM(mass.evaluate(point))
+        matrix = ca.reshape(self._expressions["mass"], self.n, self.n).T
+        function = ca.Function("check", list(self.symbols.values()), [matrix])
+        states, unknowns = list(self.states.values()), list(self.unknowns.values())
+
+        def values(point: dict[str, Any]) -> ca.DM:
+            at = point["t"], point["q"], point["v"]
+            return function(*at, self.parameters.flat, states, unknowns, np.zeros(self.m))
+
+        return values
 
     mechanical = True
     levels = 2
@@ -194,16 +239,20 @@ class System:
             y[2 * n :] = list(self.states.values()) if s0 is None else vector("s0", s0, k)
         return y
 
-    def event_expression(self, role: str, function: Callable) -> ca.SX | Foreign:
+    def event_expression(self, role: str, function: Callable) -> ca.SX | Supplied:
         """An event as an expression, or as a function to be called."""
         return UserFunction(role, function, self.n, self.parameters, self.further_values).expression(
             self.symbols
         )
 
     @property
-    def context_symbols(self) -> ca.SX:
-        """Symbols of what a context holds behind its record."""
-        return self.model.p
+    def m(self) -> int:
+        """Number of constraint rows."""
+        return self.model.rows
+
+    @property
+    def invariant_count(self) -> int:
+        return self.model.I.numel()
 
     @property
     def paths(self) -> dict[str, str]:
@@ -228,7 +277,7 @@ class System:
             "state": len(self.states),
             "unknown": len(self.unknowns),
             "constraint": self.m,
-            "invariant": self.model.I.numel(),
+            "invariant": self.invariant_count,
         }
         told = [
             f"{size} {what}{'s' * (size != 1)}"
@@ -264,108 +313,6 @@ class System:
         )
         return other
 
-    def context(self, extra: int = 0) -> np.ndarray:
-        """A context (:mod:`holonome.machine.context`) with header still empty, parameters and foreign blocks
-        filled, and room for ``extra`` doubles behind them.
-        """
-        context = np.zeros(PARAMETERS + self.context_size + extra)
-        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
-        for name, (offset, _) in self._solved.items():
-            at = PARAMETERS + offset
-            context[at : at + solved.HEAD] = self._head_of_solved(name)
-        self.fill_guess(context)
-        for offset, foreign in self._foreign.items():
-            head = foreign.head()
-            context[PARAMETERS + offset : PARAMETERS + offset + len(head)] = head
-        return context
-
-    def fill_guess(self, context: np.ndarray) -> None:
-        """Write the guess for the unknowns into a context."""
-        if "w" in self._solved:
-            at = PARAMETERS + self._solved["w"][0] + solved.HEAD
-            context[at : at + len(self.unknowns)] = list(self.unknowns.values())
-
-    def copy_unknowns(self, source: np.ndarray, target: np.ndarray) -> None:
-        """Take what was solved for from one context to another."""
-        for name, (offset, _) in self._solved.items():
-            block = slice(
-                PARAMETERS + offset + 3,
-                PARAMETERS + offset + solved.block_size(self._further[name].size, self.state_size),
-            )
-            target[block] = source[block]
-
-    def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
-        """Write the values that the invariants shall keep into a context."""
-        at = PARAMETERS + self.context_size - values.size
-        context[at : at + values.size] = values
-
-    def _head_of_solved(self, name: str) -> list[float]:
-        step = self.kernel(f"step of {name}", self._newton_step(name)).address
-        prediction = self.kernel("step of w: prediction", _tangent).address if name == "w" else 0
-        return solved.head(step, prediction, self._further[name].size, self.state_size)
-
-    def _newton_step(self, name: str) -> Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, None]]:
-        """The step of Newton's method for the unknowns, or for λ from C M⁻¹(f(λ) − Cᵀ λ) + γ = 0."""
-
-        def build(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
-            x, residual = model.u, model.k
-            if name == "lam":
-                x, residual = (
-                    model.lam,
-                    model.C @ ca.solve(model.M, model.f - model.C.T @ model.lam) + model.gamma,
-                )
-            return (
-                model.y,
-                ca.SX(0, 1),
-                ca.densify(-ca.solve(ca.densify(ca.jacobian(residual, x)), ca.densify(residual))),
-                None,
-            )
-
-        return build
-
-    @property
-    def foreign(self) -> list[Foreign]:
-        """The functions that are called rather than traced."""
-        return list(self._foreign.values())
-
-    def kernel(self, name: str, build: Callable[[Model], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]) -> Kernel:
-        """A compiled kernel, made on first use.
-
-        Parameters
-        ----------
-        name
-            Key under which this system remembers it.
-        build
-            From the model to (y, z, out, margin): the symbols of the kernel's two inputs, the column of
-            results, and the margin of regularity (or None).
-        """
-
-        def make() -> Kernel:
-            model = self.model
-            y, z, out, margin = build(model)
-            suppliers = self._suppliers(name, out)
-            return kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=suppliers)
-
-        return self.compiled.once(("kernel", name), make)
-
-    def _suppliers(self, name: str, out: ca.SX) -> tuple[int, ...]:
-        """Offsets of the blocks whose values an expression contains, of those needed for them first."""
-        called = (
-            self.model.suppliers
-            if self._foreign and ca.depends_on(out, self.model.p[self.parameters.size :])
-            else ()
-        )
-        return called + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
-
-    def solvers(self, out: ca.SX, but: str = "") -> tuple[int, ...]:
-        """Offsets of the blocks of variables that are solved for, as far as an expression contains them."""
-        needed = [
-            key for key, (_, symbols) in self._solved.items() if key != but and ca.depends_on(out, symbols)
-        ]
-        if "lam" in needed and "w" in self._solved:
-            needed = ["w", "lam"]
-        return tuple(self._solved[key][0] for key in needed)
-
     @property
     def further_names(self) -> tuple[str, ...]:
         """Which of s, w and lam the functions may ask for."""
@@ -376,190 +323,11 @@ class System:
         """States and unknowns at the start, as far as there are any, for functions to be tried out with."""
         return {name: values for name, values in self._further.items() if name != "lam"}
 
-    def _build(self) -> None:
-        """Trace every function; those that cannot be traced become blocks of the context."""
-        self.compiled, self._foreign = Compiled(), {}
-        n = self.n
-        self.symbols = {
-            "t": ca.SX.sym("t"),
-            "q": ca.SX.sym("q", n),
-            "v": ca.SX.sym("v", n),
-            "p": ca.SX.sym("p", self.parameters.size),
-            "s": ca.SX.sym("s", len(self.states)),
-            "w": ca.SX.sym("w", len(self.unknowns)),
-        }
-        expressions, given, blocks, offset = {}, {}, [], self.parameters.size
-        for role in sorted(self.functions, key=lambda role: "constraint" not in role):
-            function = self.functions[role]
-            if "constraint" not in role and "lam" not in self.symbols:
-                rows = sum(expressions[role].numel() for role in expressions)
-                self.symbols["lam"] = ca.SX.sym("lam", rows)
-                if "lam" in self._further:
-                    self._further["lam"] = np.zeros(rows)
-            expression = function.expression(self.symbols)
-            if isinstance(expression, Foreign):
-                block = ca.SX.sym(role, expression.size)
-                self._foreign[offset] = expression
-                offset += expression.size
-                blocks.append(block)
-                expression, derivatives = expression.symbols(block)
-                given |= derivatives
-            expressions[role] = expression
-        self._expressions, self._solved = expressions, {}
-        t, q, v, p, s, w, lam = self.symbols.values()
-        none = ca.SX(0, 1)
-        M, force = ca.sparsify(ca.reshape(expressions["mass"], n, n).T), expressions["force"]
-        for name, symbols in (("w", w), ("lam", lam)):
-            if name in self._further:
-                block = ca.SX.sym(f"block of {name}", solved.block_size(symbols.numel(), self.state_size))
-                blocks += [block[: solved.HEAD], symbols, block[solved.HEAD + symbols.numel() :]]
-                self._solved[name] = offset, symbols
-                offset += block.numel()
-        invariant = expressions.get("invariant", none)
-        start = ca.SX.sym("invariant", invariant.numel())
-        self.context_size, self.invariant_count = offset + start.numel(), start.numel()
-        model = Model(
-            t,
-            q,
-            v,
-            ca.vertcat(p, *blocks, start),
-            M,
-            force,
-            expressions.get("constraint", none),
-            expressions.get("velocity_constraint", none),
-            expressions.get("potential"),
-            given,
-            tuple(self._foreign),
-            s=s,
-            r=expressions.get("rate", none),
-            u=w if "w" in self._further else none,
-            k=expressions.get("equations", none),
-            lam=lam if "lam" in self._further else none,
-            I=invariant,
-            I_start=start,
-        )
-        self.model = self._use_written_derivatives(self._with_elements(model))
-        self.m = model.rows
-        self._check_values()
-        self._check_elements()
-
-    def _with_elements(self, model: Model) -> Model:
-        """The forces of elastic elements enter f, their energy the potential."""
-        if not self._elements:
-            return model
-        elastic = elements.combined(self._elements, self._expressions, self.functions, model.f)
-        return replace(
-            model,
-            f=model.f + elastic.force(model),
-            V=None if model.V is None else model.V + elastic.energy,
-            elastic=elastic,
-        )
-
     def _check_elements(self) -> None:
         if self.model.elastic is not None:
             elements.check(
                 self._elements, self.model.elastic, self._expressions, self.symbols["p"], self.parameters
             )
-
-    def _check_values(self) -> None:
-        """The mass matrix must be symmetric, and a velocity constraint linear in v."""
-        model, mass = self.model, self.functions["mass"]
-        if model.h.numel() and not self._velocity_constraint_is_linear():
-            raise ModelError("velocity_constraint: must be linear in v, A(q) v − b; this one is not")
-        traced_mass = mass.foreign is None and ca.Function(
-            "check", list(self.symbols.values()), [ca.reshape(self._expressions["mass"], self.n, self.n).T]
-        )
-        further = [np.array(list(values.values())) for values in (self.states, self.unknowns)] + [
-            np.zeros(self.m)
-        ]
-        for point in probe_points(self.n):
-            try:
-                M = (
-                    traced_mass(point["t"], point["q"], point["v"], self.parameters.flat, *further)
-                    if traced_mass
-                    else ca.DM(mass.evaluate(point))
-                )
-            except ModelError:
-                continue
-            skew = np.abs(np.array((M - M.T).nonzeros()))
-            size = np.abs(np.array(M.nonzeros()))
-            if np.all(np.isfinite(size)) and np.max(skew, initial=0.0) > 1e-8 * np.max(size, initial=0.0):
-                M = np.array(M)
-                i, j = np.unravel_index(np.argmax(np.abs(M - M.T)), M.shape)
-                raise ModelError(
-                    f"mass: must be symmetric, but M[{i},{j}] = {M[i, j]:.6g} and M[{j},{i}] = {M[j, i]:.6g}"
-                )
-
-    def _velocity_constraint_is_linear(self) -> bool:
-        model, function = self.model, self.functions["velocity_constraint"]
-        if function.foreign is None:
-            return not ca.jacobian(ca.jacobian(model.h, model.v), model.v).nnz()
-        for point in probe_points(self.n):
-            v = point["v"]
-            try:
-                values = [function.evaluate({**point, "v": u}) for u in (0 * v, v, 3 * v)]
-            except ModelError:
-                continue
-            if not np.allclose(values[2] - values[0], 3 * (values[1] - values[0]), rtol=1e-8, atol=1e-10):
-                return False
-        return True
-
-    def _use_written_derivatives(self, model: Model) -> Model:
-        """A hand-written G replaces the finite differences of a constraint that cannot be traced."""
-        written = self._derivatives.get("constraint_q")
-        if written is None or "G" not in model.given or "t" in self.functions["constraint"].arguments:
-            return model
-        symbols = {"q": traced(model.q, (self.n,)), "p": self.parameters.namespace(self.symbols["p"])}
-        try:
-            flat, _ = trace(written, {name: symbols[name] for name in argument_names(written)})
-        except Exception:
-            return model
-        rows = model.g.numel()
-        if flat.numel() != rows * self.n:
-            raise ModelError(
-                f"derivatives['constraint_q']: {flat.numel()} values; expected {rows} × {self.n}"
-            )
-        G = ca.reshape(flat, self.n, rows).T
-        given = dict(
-            model.given,
-            G=G,
-            g_t=ca.SX(rows, 1),
-            D_g=ca.jacobian(G @ model.v, model.q),
-            gamma_g=ca.jtimes(G @ model.v, model.q, model.v),
-        )
-        return replace(model, given=given)
-
-    def _check_derivatives(self) -> None:
-        """Compare hand-written derivatives with differences of the functions themselves."""
-        for key, written in self._derivatives.items():
-            if key not in DERIVATIVES:
-                raise ModelError(f"derivatives: {key!r} is not known; accepted are {', '.join(DERIVATIVES)}")
-            role, variable = DERIVATIVES[key], key[-1]
-            if role not in self.functions:
-                raise ModelError(f"derivatives: {key!r} given, but the system has no {role}")
-            arguments = argument_names(written)
-            for point in probe_points(self.n):
-                full = dict(self._further, **point, p=self.parameters.namespace(self.parameters.flat))
-                try:
-                    expected = difference(
-                        lambda x, point=point: self.functions[role].evaluate({**point, variable: x}),
-                        point[variable],
-                    )
-                    found = np.asarray(
-                        written(**{name: full[name] for name in arguments}), dtype=float
-                    ).reshape(expected.shape)
-                except ModelError:
-                    continue
-                except Exception as error:
-                    raise ModelError(f"derivatives[{key!r}]: {type(error).__name__}: {error}") from error
-                wrong = np.abs(found - expected) > 1e-6 * (1 + np.max(np.abs(expected), initial=0.0))
-                if np.any(wrong):
-                    i, j = np.argwhere(wrong)[0]
-                    raise ModelError(
-                        f"derivatives[{key!r}]: entry [{i},{j}] is {found[i, j]:.8g}, but {role} itself "
-                        f"changes by {expected[i, j]:.8g} with {variable}[{j}] "
-                        f"(at {variable} = {np.array2string(point[variable], precision=4)})"
-                    )
 
     def _default_constraint_names(self) -> list[str]:
         position = [f"constraint[{i}]" for i in range(self.model.position_rows)]
@@ -569,11 +337,11 @@ class System:
         """Traced functions travel as programs, so systems made of lambdas pickle; functions that cannot be
         traced must pickle themselves. A drawing that cannot stays behind.
         """
-        foreign = {f.role for f in self.foreign}
+        supplied = {f.role for f in self.supplied}
         programs = {
             role: Program.of_expressions(self.symbols, [ca.densify(self._expressions[role])])
             for role in self.functions
-            if role not in foreign
+            if role not in supplied
         }
         return {
             "name": self.name,
@@ -581,9 +349,9 @@ class System:
             "n": self.n,
             "names": self.names,
             "constraint_names": self.constraint_names,
-            "functions": {role: self.functions[role].function for role in foreign},
+            "functions": {role: self.functions[role].function for role in supplied},
             "traced": programs,
-            "derivatives": self._derivatives if foreign else {},
+            "derivatives": self._derivatives if supplied else {},
             "states": self.states or None,
             "unknowns": self.unknowns or None,
             "drawing": self.drawing if _pickles(self.drawing) else None,
@@ -613,119 +381,7 @@ class System:
         return f"System({self.name!r}, n={self.n}, m={self.m})"
 
     def __str__(self) -> str:
-        how = {
-            "constant": "constant",
-            "traced": "traced, exact derivatives, native code",
-            "numba": "compiled by numba, finite differences",
-            "python": "called in Python, finite differences",
-        }
-        counts = {"position": self.model.position_rows, "velocity": self.model.h.numel()}
-        kinds = " + ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        rows = f"{kinds} constraint row{'s' * (self.m != 1)}" if kinds else "no constraints"
-        lines = [
-            f"System {self.name!r}: {self.n} coordinate{'s' * (self.n != 1)} "
-            f"({', '.join(_shortened(self.names))}), {rows}"
-        ]
-        for what, values in (("state", self.states), ("unknown", self.unknowns)):
-            if values:
-                lines[0] += (
-                    f", {len(values)} {what}{'s' * (len(values) != 1)} "
-                    f"({', '.join(_shortened(list(values)))})"
-                )
-        width = max(20, *map(len, self.functions))
-        lines += [
-            f"  {role:{width}s} {how[f.path]}" + (f"  ({f.reason})" if f.reason else "")
-            for role, f in self.functions.items()
-        ]
-        if self.parameters:
-            lines.append(
-                f"  {'parameters':{width}s} "
-                + ", ".join(
-                    f"{k} = {np.array2string(np.asarray(v), precision=6, threshold=6)}"
-                    for k, v in self.parameters.items()
-                )
-            )
-        return "\n".join(lines)
-
-
-def _tangent(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
-    """By how much the unknowns change for z = (Δt, Δy), to first order."""
-    move = ca.SX.sym("move", 1 + model.y.numel())
-    return model.y, move, ca.densify(model.u_t * move[0] + model.u_q @ move[1 : 1 + model.n]), None
-
-
-class ODE(System):
-    """Ordinary differential equations x′ = f(t, x), with quantities that they conserve.
-
-    Parameters
-    ----------
-    f : callable(t, x, p)
-        The rates x′.
-    invariant : callable(t, x, p), optional
-        Conserved quantities, one or many; projection keeps them at their initial values.
-    names, n
-        Names of the components, or their number.
-    parameters : dict, optional
-        Numbers and arrays that the functions see as ``p.name``.
-    name : str, optional
-        A name for messages and plots.
-
-    Examples
-    --------
-    >>> import numpy as np, holonome as hn
-    >>> circle = hn.ODE(lambda x: np.array([-x[1], x[0]]), invariant=lambda x: x @ x, n=2)
-    >>> sol = hn.solve(circle, (0, 100), [1, 0])
-    >>> bool(np.max(np.abs(np.hypot(*sol.x) - 1)) < 1e-14)
-    True
-    """
-
-    def __init__(
-        self,
-        f: Callable,
-        invariant: Callable | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        n: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        name: str = "ode",
-    ) -> None:
-        if names is None and n is None:
-            raise ModelError("n: the number of components is not known; give names=[...] or n=...")
-        names = (
-            _distinct_names("names", names, len(names) if n is None else n)
-            if names is not None
-            else [f"x{i}" for i in range(int(n or 0))]
-        )
-        super().__init__(
-            np.zeros((0, 0)),
-            np.zeros(0),
-            n=0,
-            states=dict.fromkeys(names, 0.0),
-            rate=f,
-            invariant=invariant,
-            parameters=parameters,
-            name=name,
-        )
-
-    def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
-        if v0 is not None or s0 is not None:
-            raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
-        return vector("x0", q0, len(self.states))
-
-    def __repr__(self) -> str:
-        return f"ODE({self.name!r}, n={len(self.states)})"
-
-    def __str__(self) -> str:
-        rest = [
-            line for line in super().__str__().split("\n")[1:] if not line.startswith(("  mass ", "  force "))
-        ]
-        return "\n".join(
-            [
-                f"ODE {self.name!r}: {len(self.states)} components "
-                f"({', '.join(_shortened(list(self.states)))})",
-                *rest,
-            ]
-        )
+        return description(self)
 
 
 def _pickles(thing: Any) -> bool:
@@ -734,75 +390,3 @@ def _pickles(thing: Any) -> bool:
     except Exception:
         return False
     return True
-
-
-def _start_values(
-    argument: str, values: Mapping[str, float] | None, needs: str, function: Callable | None
-) -> dict[str, float]:
-    """Names and values at the start of states or unknowns."""
-    if (values is None) != (function is None):
-        raise ModelError(
-            f"{argument}: {'missing' if values is None else 'given'}, but {needs} is "
-            f"{'given' if values is None else 'missing'}; they go together"
-        )
-    if values is None:
-        return {}
-    try:
-        found = {str(name): float(value) for name, value in dict(values).items()}
-    except (TypeError, ValueError):
-        raise ModelError(f"{argument}: {values!r}; give a dict of names and values") from None
-    if not found or not all(np.isfinite(list(found.values()))):
-        raise ModelError(f"{argument}: {values!r}; give at least one name with a finite value")
-    return found
-
-
-def _count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:
-    """The number of coordinates, from whatever tells it."""
-    told = {}
-    if names is not None:
-        if isinstance(names, str):
-            raise ModelError(f"names: give a list of names, not the string {names!r}")
-        told["names"] = len(names)
-    if n is not None:
-        told["n"] = int(n)
-    if not callable(mass) and mass is not None and np.ndim(mass) > 0:
-        told["mass"] = len(mass)
-    if not told:
-        if mass is not None and not callable(mass):
-            return 1
-        raise ModelError("n: the number of coordinates is not known; give names=[...] or n=...")
-    if len(set(told.values())) > 1:
-        raise ModelError(
-            "n: " + " but ".join(f"{key} tells {value} coordinates" for key, value in told.items())
-        )
-    count = next(iter(told.values()))
-    if count < 1:
-        raise ModelError(f"n: a system has at least one coordinate, not {count}")
-    return count
-
-
-def _distinct_names(argument: str, names: Sequence[str] | None, count: int) -> list[str]:
-    if names is None:
-        return []
-    names = [str(name) for name in names]
-    if len(names) != count:
-        raise ModelError(
-            f"{argument}: {len(names)} names for {count} "
-            f"{'coordinates' if argument == 'names' else 'constraint rows'}"
-        )
-    if len(set(names)) < len(names):
-        raise ModelError(f"{argument}: {max(names, key=names.count)!r} appears more than once")
-    return names
-
-
-def difference(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
-    """Jacobian by central differences of order four."""
-    h, columns = 1e-3, []
-    for direction in np.eye(x.size) * h:
-        a, b, c, d = (function(x + k * direction) for k in (1, -1, 2, -2))
-        columns.append((8 * (a - b) - (c - d)) / (12 * h))
-    return np.array(columns).T
-
-
-def _shortened(names: Sequence[str]) -> list[str]:
-    return list(names) if len(names) <= 9 else [*names[:4], "…", *names[-2:]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from holonome.equations.program import Program
 from holonome.errors import ModelError
-from holonome.machine.supplied import Foreign
+from holonome.machine.supplied import Supplied
 from holonome.problem.parameters import Parameters
 from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
 
@@ -71,16 +71,16 @@ class UserFunction:
         parameters: Parameters,
         further: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        self.role, self.function, self.n, self.parameters, self.further = (
-            role,
-            function,
-            n,
-            parameters,
-            further or {},
-        )
+        self.role = role
+        self.function = function
+        self.n = n
+        self.parameters = parameters
+        self.further = further or {}
         self.kind = role.rpartition(".")[2]
         self.shape: tuple[int, ...] | None = None
-        self.path, self.reason, self.foreign = "constant", "", None
+        self.path = "constant"
+        self.reason = ""
+        self.supplied: Supplied | None = None
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
@@ -180,8 +180,8 @@ class UserFunction:
             return np.atleast_2d(array)
         return array.ravel()
 
-    def expression(self, symbols: Mapping[str, ca.SX]) -> ca.SX | Foreign:
-        """The function as a flat column of expressions, or, where tracing fails, as a foreign function."""
+    def expression(self, symbols: Mapping[str, ca.SX]) -> ca.SX | Supplied:
+        """The function as a flat column of expressions, or, where tracing fails, as a supplied function."""
         if not callable(self.function):
             return ca.SX(ca.DM(self.normalise(self.function).ravel()))
         self.path = "traced"
@@ -200,12 +200,12 @@ class UserFunction:
         try:
             flat, shape = trace(self.function, {name: arguments[name] for name in self.arguments})
         except Untraceable as reason:
-            return self._as_foreign(str(reason))
+            return self._as_supplied(str(reason))
         except Exception as error:
-            return self._as_foreign(f"tracing met {type(error).__name__}: {error}")
+            return self._as_supplied(f"tracing met {type(error).__name__}: {error}")
         self._check_shape(shape)
         if self._disagrees(flat, symbols):
-            return self._as_foreign(
+            return self._as_supplied(
                 "traced, it gives other values than when called (does it depend on more than its arguments?)"
             )
         return self._normal_expression(flat, shape, symbols["v"])
@@ -241,9 +241,9 @@ class UserFunction:
                 return True
         return False
 
-    def _as_foreign(self, reason: str) -> Foreign:
-        """Call it as it is; a function that fails on plain numbers wherever it is tried is the user's to
-        mend.
+    def _as_supplied(self, reason: str) -> Supplied:
+        """Call it as it is; if it fails on plain numbers wherever it is tried, that is an error for the user
+        to correct.
         """
         if self.kind in TRACED:
             raise ModelError(
@@ -268,57 +268,48 @@ class UserFunction:
             given = dict(point, p=self.parameters.namespace(self.parameters.flat))
             normalise = np.ravel if self.returns_matrix else self.normalise
             with np.errstate(all="ignore"):
-                self.foreign = Foreign(
+                self.supplied = Supplied(
                     self.role, call, wanted, self.n, rows, normalise, self.parameters, given
                 )
-            self.path, self.reason = self.foreign.path, reason
-            return self.foreign
+            self.path, self.reason = self.supplied.path, reason
+            return self.supplied
         raise failure
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
-        n, size = self.n, int(np.prod(shape, dtype=int))
-        flat = len(shape) <= 1 or size == max(shape)
         self.shape = shape
-        match self.kind:
-            case "mass":
-                good, expected = (
-                    shape in ((n, n), (n,), ()) or (n == 1 and size == 1),
-                    f"({n}, {n}), its diagonal ({n},), or a scalar",
-                )
-            case "force":
-                good, expected = flat and size == n, f"({n},)"
-            case "stiffness" | "damping":
-                good, expected = (
-                    size > 0 and (len(shape) <= 1 or (len(shape) == 2 and shape[0] == shape[1])),
-                    "a number, a vector (a diagonal) or a square matrix",
-                )
-            case "rate":
-                good, expected = (
-                    flat and size == self.further["s"].size,
-                    f"({self.further['s'].size},), one rate for each of the states",
-                )
-            case "equations":
-                good, expected = (
-                    flat and size == self.further["w"].size,
-                    f"({self.further['w'].size},), one equation for each of the unknowns",
-                )
-            case "constraint" | "deformation" | "invariant":
-                good, expected = flat and size > 0, "a scalar or a vector, one entry for each row"
-            case "velocity_constraint" if self.returns_matrix:
-                good, expected = (
-                    (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1),
-                    f"a matrix with {n} columns (a function without v returns A(q))",
-                )
-            case "velocity_constraint":
-                good, expected = (
-                    flat and size > 0,
-                    "a scalar or a vector, one entry for each row (a function with v returns the residual "
-                    "A(q) v - b)",
-                )
-            case _:
-                good, expected = size == 1, "a scalar"
+        good, expected = self._judged(shape)
         if not good:
             raise ModelError(f"{self.role} has shape {shape}; expected {expected}")
+
+    def _judged(self, shape: tuple[int, ...]) -> tuple[bool, str]:
+        """Whether a value may have this shape, and what is expected."""
+        n, size = self.n, int(np.prod(shape, dtype=int))
+        flat = len(shape) <= 1 or size == max(shape)
+        square = len(shape) == 2 and shape[0] == shape[1]
+        match self.kind:
+            case "mass":
+                good = shape in ((n, n), (n,), ()) or (n == 1 and size == 1)
+                return good, f"({n}, {n}), its diagonal ({n},), or a scalar"
+            case "force":
+                return flat and size == n, f"({n},)"
+            case "stiffness" | "damping":
+                good = size > 0 and (len(shape) <= 1 or square)
+                return good, "a number, a vector (a diagonal) or a square matrix"
+            case "rate":
+                count = self.further["s"].size
+                return flat and size == count, f"({count},), one rate for each of the states"
+            case "equations":
+                count = self.further["w"].size
+                return flat and size == count, f"({count},), one equation for each of the unknowns"
+            case "constraint" | "deformation" | "invariant":
+                return flat and size > 0, "a scalar or a vector, one entry for each row"
+            case "velocity_constraint" if self.returns_matrix:
+                good = (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1)
+                return good, f"a matrix with {n} columns (a function without v returns A(q))"
+            case "velocity_constraint":
+                expected = "a scalar or a vector, one entry for each row"
+                return flat and size > 0, f"{expected} (a function with v returns the residual A(q) v - b)"
+        return size == 1, "a scalar"
 
 
 class _MatrixTimesVelocity:
@@ -344,7 +335,10 @@ class Expression:
     def __init__(self, role: str, program: Program, n: int) -> None:
         if not isinstance(program, Program):
             raise ModelError(f"{role}: not a program; it was saved by an earlier version of holonome")
-        self.role, self.program, self.n, self._function = role, program, n, program.function("traced")
+        self.role = role
+        self.program = program
+        self.n = n
+        self._function = program.function("traced")
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
         return self._function(

@@ -16,8 +16,9 @@ import numpy as np
 
 from holonome.equations.program import Program
 from holonome.problem.drawing import Drawing
+from holonome.problem.ode import ODE
 from holonome.problem.parameters import Parameters
-from holonome.problem.system import ODE, System
+from holonome.problem.system import System
 from holonome.tracing import argument_names, trace, traced
 
 _KINDS = {"System": System, "ODE": ODE}

@@ -76,11 +76,11 @@ def _too_many_steps(run: Run) -> str:
 def _user_failure(run: Run) -> str:
     """Which function failed: as it was caught, or by calling all of them at the states of the last failures."""
     t, y = run.t, _state(run)
-    for foreign in run.foreign:
-        if foreign.error is not None:
-            error = foreign.error
+    for supplied in run.supplied:
+        if supplied.error is not None:
+            error = supplied.error
             named = isinstance(error, ModelError)
-            text = str(error) if named else f"{foreign.role} raised {type(error).__name__}: {error}"
+            text = str(error) if named else f"{supplied.role} raised {type(error).__name__}: {error}"
             return f"{text} (near t = {t:.6g}, q = {np.array2string(y[: run.system.n], precision=6, threshold=8)})"
     if not run.system.mechanical:
         return "a function is not finite there"

@@ -64,7 +64,7 @@ class Run:
         self.state = self.memory[begin : begin + self.stepper.columns]
         self.state[: task.y0.size] = task.y0
         self._prepare_events()
-        called = any(foreign.path == "python" for foreign in self.foreign)
+        called = any(supplied.path == "python" for supplied in self.supplied)
         self.calls_python = called or self.stepper.calls_python
         self.points_kept: list[np.ndarray] = []
         self.steps_kept: list[np.ndarray] = []
@@ -107,15 +107,15 @@ class Run:
         events, memory = self.task.events, self.memory
         compiled = self.compiled_events = compiled_events(self.system, events) if events else None
         self.context = self.stepper.new_context(compiled.extra if compiled else 0)
-        self.foreign = list(self.system.foreign)
+        self.supplied = list(self.system.supplied)
         if compiled is not None:
             compiled.fill(self.context)
-            self.foreign += compiled.foreign.values()
+            self.supplied += compiled.supplied.values()
             RunState.set(memory, event_kernel=compiled.address)
             RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
             RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
-        for foreign in self.foreign:
-            foreign.error = None
+        for supplied in self.supplied:
+            supplied.error = None
 
     def _new_buffers(self) -> None:
         task, size, rows = self.task, self.stepper.columns, self.rows
@@ -266,7 +266,7 @@ class Run:
         """Whether it was an event, not the system, that raised."""
         compiled = self.compiled_events
         return compiled is not None and any(
-            foreign.error is not None for foreign in compiled.foreign.values()
+            supplied.error is not None for supplied in compiled.supplied.values()
         )
 
 

@@ -82,7 +82,7 @@ def _slow_start(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     if (
         not system.n
-        or system.foreign
+        or system.supplied
         or system.states
         or system.unknowns
         or system.model.lam.numel()
@@ -349,7 +349,7 @@ def hidden_stiffness(solution: Solution) -> str:
     elements are safe from that.
     """
     system, n = solution.system, solution.system.n
-    if system.foreign or not solution.steps or not solution.t.size:
+    if system.supplied or not solution.steps or not solution.t.size:
         return ""
     large = kernels(system).sparse
     kernel = system.kernel("stiffness of force", _stiffness_over_mass if large else _mass_and_stiffness)

@@ -13,7 +13,7 @@ From the bottom up, each module importing only from those before it:
 =================== ===============================================================================
 `origin`            whether code is the user's or a library's
 `session`           the trace under way: its decisions, and refusing what cannot be traced
-`values`            `Traced` and `TracedArray`, and the way from and to ordinary numbers and arrays
+`values`            `Traced` and `TracedArray`, and conversion from and to ordinary numbers and arrays
 `scalar_rules`      what elementary functions do to traced scalars
 `ufuncs`            what NumPy's ufuncs do to traced values
 `linear_algebra`    what numpy.linalg and np.cross do to them

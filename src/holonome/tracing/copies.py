@@ -3,7 +3,7 @@
 The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy
 and math to look-alikes, functions imported from them to their versions, other user functions (also methods,
 partials, Numba's dispatchers and user modules) to copies of their own, made when first called, and objects of
-user classes to twins: instances of a throw-away subclass that owns a shallow copy of the attributes. The
+user classes to stand-ins: instances of a throw-away subclass that owns a shallow copy of the attributes. The
 user's own functions and objects are never changed, and what the function stores on them while it is traced is
 forgotten. Functions of libraries are not copied.
 """
@@ -25,7 +25,7 @@ from holonome.tracing.values import Traced, TracedArray, lift
 
 _LARGEST_CONSTANT = 10_000
 _DEEPEST_CONTAINER = 3
-_NOT_TWINNED = frozenset(
+_NOT_COPIED = frozenset(
     {
         "__init__",
         "__new__",
@@ -83,7 +83,7 @@ class Copies:
                 if depth < _DEEPEST_CONTAINER and len(value) <= _LARGEST_CONSTANT
                 else value
             )
-        return self._twin(value)
+        return self._stand_in(value)
 
     def _values(self, mapping: Mapping[str, Any] | None) -> dict[str, Any]:
         return {name: self.replace(value) for name, value in (mapping or {}).items()}
@@ -137,8 +137,8 @@ class Copies:
         except ValueError:
             return cell
 
-    def _twin(self, value: Any) -> Any:
-        """Return an instance of a subclass whose methods are copies, with a shallow copy of the attributes."""
+    def _stand_in(self, value: Any) -> Any:
+        """An instance of a subclass whose methods are copies, with a shallow copy of the attributes."""
         kind = type(value)
         if (
             is_library(kind.__module__)
@@ -147,23 +147,25 @@ class Copies:
         ):
             return value
         try:
-            twin = object.__new__(type(kind.__name__, (_NoSubclassHook, kind), self._twin_members(kind)))
+            stand_in = object.__new__(
+                type(kind.__name__, (_NoSubclassHook, kind), self._stand_in_members(kind))
+            )
         except TypeError:
             return value
         for name, attribute in _attributes(value).items():
-            object.__setattr__(twin, name, attribute)
-        return twin
+            object.__setattr__(stand_in, name, attribute)
+        return stand_in
 
-    def _twin_members(self, kind: type) -> dict[str, Any]:
+    def _stand_in_members(self, kind: type) -> dict[str, Any]:
         members: dict[str, Any] = {}
         for base in reversed(kind.__mro__):
             if not is_library(base.__module__):
                 for name, member in vars(base).items():
                     members.pop(name, None)
-                    members.update(self._twin_member(name, member))
+                    members.update(self._stand_in_member(name, member))
 
-        def read(twin: Any, name: str) -> Any:
-            value = object.__getattribute__(twin, name)
+        def read(stand_in: Any, name: str) -> Any:
+            value = object.__getattribute__(stand_in, name)
             return (
                 value if name.startswith("__") or isinstance(value, types.MethodType) else self.replace(value)
             )
@@ -171,11 +173,11 @@ class Copies:
         return members | {
             "__getattribute__": read,
             "__module__": kind.__module__,
-            "__del__": lambda twin: None,
+            "__del__": lambda stand_in: None,
         }
 
-    def _twin_member(self, name: str, member: Any) -> dict[str, Any]:
-        if name in _NOT_TWINNED:
+    def _stand_in_member(self, name: str, member: Any) -> dict[str, Any]:
+        if name in _NOT_COPIED:
             return {}
         if isinstance(member, types.FunctionType):
             return {name: self.replace(member)}
@@ -199,7 +201,7 @@ class _ModuleView(types.ModuleType):
 
 
 class _NoSubclassHook:
-    """Keeps the twin of a class from being announced to the class's own ``__init_subclass__``."""
+    """Keeps the stand-in of a class from being announced to the class's own ``__init_subclass__``."""
 
     __slots__ = ()
 

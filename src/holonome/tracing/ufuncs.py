@@ -1,4 +1,4 @@
-"""What NumPy's ufuncs do to traced values: the rules for scalars, spread over arrays by ufuncs for objects."""
+"""What NumPy's ufuncs do to traced values: the rules for scalars, applied to arrays by ufuncs for objects."""
 
 from __future__ import annotations
 

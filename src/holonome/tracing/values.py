@@ -1,5 +1,5 @@
-"""`Traced` and `TracedArray`, which record what is done to them, and the way from and to ordinary numbers and
-arrays.
+"""`Traced` and `TracedArray`, which record what is done to them, and conversion from and to ordinary numbers
+and arrays.
 
 What NumPy's functions do to these values is not said here: `array_functions`, which builds on this module,
 puts the answers into `numpy_answers`.

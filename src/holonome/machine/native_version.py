@@ -1,0 +1,127 @@
+"""A supplied function compiled by Numba, with the signature of a kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import warnings
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cfunc, njit
+from numba.core.errors import NumbaError
+
+from holonome.machine.calls import KERNEL, carray
+from holonome.machine.context import OK, PARAMETERS, RAISED
+
+if TYPE_CHECKING:
+    from holonome.machine.supplied import Supplied
+
+_NOT_COMPILED = (
+    NumbaError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    ValueError,
+    IndexError,
+    KeyError,
+    AssertionError,
+)
+
+
+def native_version(supplied: Supplied, probe: Mapping[str, Any]) -> Any:
+    """The function, compiled by Numba with the signature of a kernel, or None where that fails."""
+    names = supplied.parameters.names
+    Parameters = None
+    if names and all(name.isidentifier() and not name.startswith("_") for name in names):
+        Parameters = namedtuple("Parameters", names)
+    if "p" in supplied.arguments and Parameters is None:
+        return None
+    sample = supplied.function(**{name: probe[name] for name in supplied.arguments})
+    source = _wrapper_source(supplied, sample)
+    if source is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            inner = supplied.function if hasattr(supplied.function, "py_func") else njit(supplied.function)
+            scope = {"np": np, "carray": carray, "inner": inner, "Parameters": Parameters}
+            scope |= {"OK": OK, "RAISED": RAISED}
+            exec(source, scope)
+            compiled = cfunc(KERNEL)(scope["wrapper"])
+        return compiled if _agrees(compiled, supplied, probe) else None
+    except _NOT_COMPILED:
+        return None
+
+
+def _wrapper_source(supplied: Supplied, sample: Any) -> str | None:
+    """Python text of a function with the signature of a kernel around the user's."""
+    array = np.asarray(sample)
+    nested = isinstance(sample, (list, tuple)) and array.ndim > 1
+    if array.dtype == object or array.size != supplied.rows or nested or array.ndim > 2:
+        return None
+    arguments = _argument_sources(supplied)
+    lines = [
+        "def wrapper(t, y, z, context, out):",
+        "    status = OK",
+        "    try:",
+        f"        result = inner({', '.join(arguments[name] for name in supplied.arguments)})",
+        *["        " + line for line in _store_source(array.shape)],
+        "    except Exception:",
+        "        status = RAISED",
+        "    return status",
+    ]
+    return "\n".join(lines)
+
+
+def _argument_sources(supplied: Supplied) -> dict[str, str]:
+    """Python text of what the user's function is given, by the names of its arguments."""
+    n = supplied.n
+    fields = []
+    for _, shape, offset in supplied.parameters.layout:
+        begin = PARAMETERS + offset
+        end = begin + int(np.prod(shape, dtype=int))
+        array = f"carray(context, ({end},))[{begin}:].reshape({shape!r})"
+        fields.append(f"context[{begin}]" if shape == () else array)
+    return {
+        "t": "t",
+        "q": f"carray(y, ({2 * n},))[:{n}].copy()",
+        "v": f"carray(y, ({2 * n},))[{n}:].copy()",
+        "p": f"Parameters({', '.join(fields)})",
+    }
+
+
+def _store_source(shape: tuple[int, ...]) -> list[str]:
+    """Python text that stores a result of this shape, and refuses any other."""
+    if shape == ():
+        return ["out[0] = result"]
+    if len(shape) == 1:
+        return [
+            f"if len(result) != {shape[0]}:",
+            "    return RAISED",
+            f"for i in range({shape[0]}):",
+            "    out[i] = result[i]",
+        ]
+    rows, columns = shape
+    return [
+        f"if result.shape != {shape!r}:",
+        "    return RAISED",
+        f"for i in range({rows}):",
+        f"    for j in range({columns}):",
+        f"        out[i * {columns} + j] = result[i, j]",
+    ]
+
+
+def _agrees(compiled: Any, supplied: Supplied, probe: Mapping[str, Any]) -> bool:
+    """Whether the compiled function gives what the Python one gives."""
+    y = np.concatenate([probe["q"], probe["v"]])
+    context = np.concatenate([np.zeros(PARAMETERS), supplied.parameters.flat, [0.0]])
+    out, none = np.full(supplied.rows, np.nan), np.zeros(1)
+    pointers = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (y, none, context, out)]
+    if compiled.ctypes(probe["t"], *pointers) != OK:
+        return False
+    with contextlib.suppress(Exception):
+        return np.allclose(out, supplied.value(probe).ravel(), rtol=1e-9, atol=1e-12, equal_nan=True)
+    return False

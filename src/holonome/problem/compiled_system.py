@@ -1,0 +1,127 @@
+"""The contexts and kernels of a system: what it gives to compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+
+from holonome.equations.model import Model
+from holonome.machine import inner_newton
+from holonome.machine.compiled import Compiled
+from holonome.machine.context import PARAMETERS, write_block
+from holonome.machine.inner_newton import SolvedBlock
+from holonome.machine.kernel import Kernel, kernel
+from holonome.machine.supplied import Supplied
+from holonome.problem.parameters import Parameters
+from holonome.problem.solved_variables import KernelExpressions, newton_step, tangent
+
+
+class CompiledSystem:
+    """Base class of a system whose model is known."""
+
+    model: Model
+    parameters: Parameters
+    unknowns: dict[str, float]
+    state_size: int
+    compiled: Compiled
+    _further: dict[str, np.ndarray]
+    _supplied: dict[int, Supplied]
+    _solved: dict[str, tuple[int, ca.SX]]
+
+    @property
+    def context_size(self) -> int:
+        """Doubles that a context holds behind its record."""
+        return self.model.p.numel()
+
+    @property
+    def context_symbols(self) -> ca.SX:
+        """Symbols of what a context holds behind its record."""
+        return self.model.p
+
+    def context(self, extra: int = 0) -> np.ndarray:
+        """A context (:mod:`holonome.machine.context`) with an empty record, with parameters and blocks, and
+        with room for ``extra`` doubles behind them.
+        """
+        context = np.zeros(PARAMETERS + self.context_size + extra)
+        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
+        for name, (offset, _) in self._solved.items():
+            write_block(context, offset, self._block_of_solved(name))
+        self.fill_guess(context)
+        for offset, supplied in self._supplied.items():
+            write_block(context, offset, supplied.block())
+        return context
+
+    def fill_guess(self, context: np.ndarray) -> None:
+        """Write the guess for the unknowns into a context."""
+        if "w" in self._solved:
+            offset, _ = self._solved["w"]
+            SolvedBlock.vector(context, "values", PARAMETERS + offset)[:] = list(self.unknowns.values())
+
+    def copy_unknowns(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy what was solved for from one context of this system to another."""
+        for name, (offset, _) in self._solved.items():
+            begin = PARAMETERS + offset
+            end = begin + self.empty_block(name).size
+            target[begin:end] = source[begin:end]
+
+    def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
+        """Write the values that the invariants shall keep into a context."""
+        at = PARAMETERS + self.context_size - values.size
+        context[at : at + values.size] = values
+
+    def empty_block(self, name: str) -> np.ndarray:
+        """The block of w or lam, without any addresses."""
+        return inner_newton.new_block(self._further[name].size, self.state_size)
+
+    def _block_of_solved(self, name: str) -> np.ndarray:
+        """The block of w or lam, with the addresses of this process."""
+        block = self.empty_block(name)
+        step = self.kernel(f"step of {name}", newton_step(name)).address
+        prediction = self.kernel("step of w: prediction", tangent).address if name == "w" else 0
+        inner_newton.fill_addresses(block, step, prediction)
+        return block
+
+    @property
+    def supplied(self) -> list[Supplied]:
+        """The functions that are called rather than traced."""
+        return list(self._supplied.values())
+
+    def kernel(self, name: str, build: Callable[[Model], KernelExpressions]) -> Kernel:
+        """A compiled kernel, made on first use.
+
+        Parameters
+        ----------
+        name
+            Key under which this system remembers it.
+        build
+            From the model to (y, z, out, margin): the symbols of the kernel's two inputs, the column of
+            results, and the margin of regularity (or None).
+        """
+
+        def make() -> Kernel:
+            model = self.model
+            y, z, out, margin = build(model)
+            suppliers = self._suppliers(name, out)
+            return kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=suppliers)
+
+        return self.compiled.once(("kernel", name), make)
+
+    def _suppliers(self, name: str, out: ca.SX) -> tuple[int, ...]:
+        """Offsets of the blocks whose values an expression contains, of those needed for them first."""
+        called = (
+            self.model.suppliers
+            if self._supplied and ca.depends_on(out, self.model.p[self.parameters.size :])
+            else ()
+        )
+        return called + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
+
+    def solvers(self, out: ca.SX, but: str = "") -> tuple[int, ...]:
+        """Offsets of the blocks of variables that are solved for, as far as an expression contains them."""
+        needed = [
+            key for key, (_, symbols) in self._solved.items() if key != but and ca.depends_on(out, symbols)
+        ]
+        if "lam" in needed and "w" in self._solved:
+            needed = ["w", "lam"]
+        return tuple(self._solved[key][0] for key in needed)
