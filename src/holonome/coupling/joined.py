@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from holonome.errors import ModelError
 from holonome.equations.program import Program
+from holonome.errors import ModelError
 from holonome.problem.system import System
 from holonome.problem.user_function import Expression
 
