@@ -1,6 +1,7 @@
 """The classical Runge–Kutta method of order four, as someone outside the package would add it: a tableau.
 
-The error is estimated by an embedded method that replaces the last stage by the derivative at the end of the step.
+The error is estimated by an embedded method that replaces the last stage by the derivative at the end of the
+step.
 """
 
 import numpy as np

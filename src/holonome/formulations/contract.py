@@ -1,6 +1,7 @@
 """What a formulation is: the equations that are solved, whatever advances them.
 
-A formulation is a frozen dataclass derived from `Formulation`.  It may live anywhere; nothing has to be registered.
+A formulation is a frozen dataclass derived from `Formulation`.  It may live anywhere; nothing has to be
+registered.
 
 1.  ``offers`` names the forms in which an integrator may ask for its equations; each form has a method below.
 2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.

@@ -275,8 +275,8 @@ class SplitKernels(PredictionKernels):
 
 @njit(cache=True)
 def _eliminate(b, T, k):
-    """Step k of (2.2): multipliers below the pivot, in the rows that are no pivots yet, and what they do to the
-    columns behind.
+    """Step k of (2.2): multipliers below the pivot, in the rows that are no pivots yet, and what they do to
+    the columns behind.
     """
     m, place, pivot, column = b.rows, b.place, int(b.order[k]), int(b.columns[k])
     for i in range(b.coordinates):
@@ -290,7 +290,9 @@ def _eliminate(b, T, k):
 
 @njit(cache=True)
 def _largest_free(b, T, j):
-    """The row of the largest entry of a column among those that are no pivots; −1 if the column depends on others."""
+    """The row of the largest entry of a column among those that are no pivots; −1 if the column depends on
+    others.
+    """
     best, size = -1, _DEPENDENT * b.scale[j]
     for i in range(b.coordinates):
         if b.place[i] == b.coordinates and abs(T[i * b.rows + j]) > size:
@@ -300,7 +302,8 @@ def _largest_free(b, T, j):
 
 @njit(cache=True)
 def _choose(b, T):
-    """Pivot rows, the dependent coordinates Y, by the largest entry; columns without one depend on those before.
+    """Pivot rows, the dependent coordinates Y, by the largest entry; columns without one depend on those
+    before.
 
     Sets e and the ranks; True if e changed.
     """
@@ -438,8 +441,8 @@ def _split_anew(b, t, y, context):
 
 @NativeKernel
 def split_at_prediction(t, y, block, context, out):
-    """Check the split at the predicted position, choose it anew if need be; out = (λ, μ) for the matrix: s for CS,
-    zero for CM.
+    """Check the split at the predicted position, choose it anew if need be; out = (λ, μ) for the matrix: s
+    for CS, zero for CM.
     """
     b, state = _split_in(block), formulation_state(block)
     for i in range(b.rows + b.position_rows):

@@ -1,8 +1,8 @@
 """What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′,
 and code for both.
 
-Y begins with (q, v, s, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted as
-straight-line sparse code too: rows are paired with unknowns so that q and v can be eliminated first, with
+Y begins with (q, v, s, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted
+as straight-line sparse code too: rows are paired with unknowns so that q and v can be eliminated first, with
 pivots that are close to cj and cj M, and the multipliers after them, whose pivots are those of the Schur
 complement.  No pivoting; a pivot that lost its digits makes the kernel return SINGULAR, and a dense
 elimination with row pivoting takes over.

@@ -127,7 +127,8 @@ METHODS = {
     "ggl*": (
         GGL(predict_multipliers=True),
         BDF.dassl(),
-        "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the motion",
+        "GGL* of Yen & Petzold: DASSL's convergence test without multipliers, which are predicted from the "
+        "motion",
         f"{_YEN}; {_DASSL}",
     ),
     "cs": (
@@ -264,8 +265,8 @@ class BDFStepper(Stepper):
     def _leave_out_redundant(
         self, memory: np.ndarray, context: np.ndarray, t0: float, y: np.ndarray, lam: np.ndarray
     ) -> None:
-        """Rows that always follow from others are left out and get no multiplier; in a singular position BDF cannot
-        start.
+        """Rows that always follow from others are left out and get no multiplier; in a singular position BDF
+        cannot start.
         """
         system, m, mg = self.system, self.system.m, self.system.model.position_rows
         pieces = kernels(system).evaluate_pieces(context, t0, y)
@@ -279,7 +280,8 @@ class BDFStepper(Stepper):
             )
             names = ", ".join(system.constraint_names[i] for i in here[:4])
             raise SingularSystem(
-                f"method: {type(self.formulation).__name__} with BDF {what}; here only {rank} of {m} rows are "
+                f"method: {type(self.formulation).__name__} with BDF {what}; here only {rank} of {m} rows "
+                "are "
                 f"independent ({names} depends on others). Use an explicit method, which handles that"
             )
         self.prepare_context(context)
@@ -330,8 +332,8 @@ class BDFStepper(Stepper):
             phi[i] = differences[0]
             differences = differences[:-1] - differences[1:]
         BDFState.vector(memory, "psi", OWN)[: MOST + 1] = h * np.arange(1, MOST + 2)
-        # φ_{k+1} of the coming step is the (unknown) k-th difference; DASSL's predictor then is of order k − 1, which
-        # costs an iteration but no accuracy
+        # φ_{k+1} of the coming step is the (unknown) k-th difference; DASSL's predictor then is of order k −
+        # 1, which costs an iteration but no accuracy
         phi[k] = 0.0
         RunState.set(memory, t=history.t[-1], h=h, accepted=k - 1)
         BDFState.set(
@@ -356,7 +358,9 @@ class BDFStepper(Stepper):
         return run["nfev"] * evaluation + matrices * factorization + steps * 30 * self.compiled.size
 
     def expect_disturbance(self, memory: np.ndarray) -> None:
-        """A method at its stability limit leaves errors in the fast motions: let order and step rise together."""
+        """A method at its stability limit leaves errors in the fast motions: let order and step rise
+        together.
+        """
         BDFState.set(memory, OWN, new_starts=1)
 
     def step_columns(self, dense: bool, beside_points: bool) -> int:

@@ -1,9 +1,10 @@
-"""Backward differentiation formulas: what a step of BDF does with Newton's method, projection and its history.
+"""Backward differentiation formulas: what a step of BDF does with Newton's method, projection and its
+history.
 
 References
 ----------
-K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic
-Equations, SIAM 1996, chapter 5.
+K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
+Differential-Algebraic Equations, SIAM 1996, chapter 5.
 """
 
 import math

@@ -1,6 +1,7 @@
 """What an integrator is: how the equations of a formulation are advanced.
 
-An integrator is a frozen dataclass derived from `Integrator`.  It may live anywhere; nothing has to be registered.
+An integrator is a frozen dataclass derived from `Integrator`.  It may live anywhere; nothing has to be
+registered.
 
 1.  ``needs`` names the forms of the equations that it can work with, best first; a formulation ``offers`` some
     (:mod:`holonome.formulations.contract`).  A method needs one form in common.
@@ -112,7 +113,9 @@ class Stepper(ABC):
         """The state of the last failed evaluation."""
 
     def step_columns(self, dense: bool, beside_points: bool) -> int:
-        """Columns of the history beyond the common ones, with dense output and where steps are kept beside points."""
+        """Columns of the history beyond the common ones, with dense output and where steps are kept beside
+        points.
+        """
         return 0
 
     def known_times(self, t0: float) -> np.ndarray | None:
@@ -190,7 +193,9 @@ class Stepper(ABC):
         """Change what `lay_out` made, before it is kept."""
 
     def require_intact(self, memory: np.ndarray) -> None:
-        """In a checked build: raise if something wrote behind one of the vectors of a memory that `lay_out` made."""
+        """In a checked build: raise if something wrote behind one of the vectors of a memory that `lay_out`
+        made.
+        """
         at = 0
         for layout in (RunState, *(layout for layout, _ in self._own()), RankWatch):
             require_intact(memory, at, layout)
@@ -203,7 +208,9 @@ class Stepper(ABC):
     def lay_out(
         self, key: tuple, events: int, interpolant: int, own: Callable[[], list], watch: Any
     ) -> np.ndarray:
-        """A copy of a memory that is laid out once for a system; ``own()`` are the family's layouts with values."""
+        """A copy of a memory that is laid out once for a system; ``own()`` are the family's layouts with
+        values.
+        """
 
         def make() -> np.ndarray:
             parts = own()
@@ -242,7 +249,8 @@ def initial_invariants(system: Any, context: np.ndarray, t0: float, y: np.ndarra
     compiled, count = kernels(system), system.invariant_count
     if compiled.dense:
         raise ModelError(
-            "invariant: this system needs pivoting (a coordinate without mass, or a very large system), which cannot "
+            "invariant: this system needs pivoting (a coordinate without mass, or a very large system), "
+            "which cannot "
             "project onto invariants"
         )
     out = np.zeros(3 * count + 1)
@@ -264,7 +272,8 @@ def _refuse_false_invariants(values: np.ndarray, t: float) -> None:
     for i, (_, rate, terms) in enumerate(values.T):
         if abs(rate) > 1e-6 * terms:
             raise ModelError(
-                f"invariant: entry {i} changes along the motion, at the rate {rate:.3g} at t = {t:.6g}; it is no "
+                f"invariant: entry {i} changes along the motion, at the rate {rate:.3g} at t = {t:.6g}; it "
+                "is no "
                 "invariant of this system"
             )
 

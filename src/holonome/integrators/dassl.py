@@ -11,8 +11,8 @@ The history is kept as modified divided differences φ_1 … φ_{k+2}; with ψ_i
 
 References
 ----------
-K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in Differential-Algebraic
-Equations, SIAM 1996, chapter 5.
+K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
+Differential-Algebraic Equations, SIAM 1996, chapter 5.
 """
 
 import math
@@ -30,8 +30,9 @@ MOST = 6
 _XRATE = 0.25
 
 _LOW, _TINY, _PATIENCE, _BACK = 2, 0.01, 8, 0.01
-"""What keeps the order from staying low for good (`choose`, `shrink`): which orders are low; an error in units of the
-tolerance that lets order and size rise together; failures before a new start, and what it makes of the step.
+"""What keeps the order from staying low for good (`choose`, `shrink`): which orders are low; an error in
+units of the tolerance that lets order and size rise together; failures before a new start, and what it makes
+of the step.
 """
 
 _AT_ONCE = 256

@@ -1,9 +1,9 @@
 """The one loop of every integrator: steps, points, events, switches, and what is noted of them.
 
-A family of integrators brings a few compiled functions that know its mathematics; `advance` calls them, until the
-end is reached, nothing goes any further, a terminal event stops the run, a buffer is full, or as many steps have been
-tried as Python allowed.  All that a run knows lives in its memory, so it resumes where it was, and nothing is
-allocated on the way.
+A family of integrators brings a few compiled functions that know its mathematics; `advance` calls them, until
+the end is reached, nothing goes any further, a terminal event stops the run, a buffer is full, or as many
+steps have been tried as Python allowed.  All that a run knows lives in its memory, so it resumes where it
+was, and nothing is allocated on the way.
 
     parts(memory)                  the memory taken apart once: a tuple ``w`` with ``w.run``, the `RunState`,
                                    ``w.memory``, and whatever the family works with
@@ -114,7 +114,9 @@ START, STEPPING, RECORDING, ENDING, CROSSING = range(5)
 """Phases between two calls."""
 
 STEP_COLUMNS, REJECTION_COLUMNS = 6, 4
-"""A row of the history: t, h, error, correction, iterations, order; and of the rejected steps: t, h, error, cause."""
+"""A row of the history: t, h, error, correction, iterations, order; and of the rejected steps: t, h, error,
+cause.
+"""
 
 _ROOT_TOLERANCE = 1e-13
 _ROOT_ITERATIONS = 100

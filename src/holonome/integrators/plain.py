@@ -1,5 +1,5 @@
-"""Integrators in plain Python: a class with one method is enough.  Events, output times, switches, step size control,
-dense output and messages come with it, as the compiled loop calls the method through an address.
+"""Integrators in plain Python: a class with one method is enough.  Events, output times, switches, step size
+control, dense output and messages come with it, as the compiled loop calls the method through an address.
 
     @dataclass(frozen=True)
     class ImplicitEuler(PlainIntegrator):
@@ -47,7 +47,8 @@ _GROW = 5.0
 class PlainIntegrator(Integrator):
     """Base class of integrators in plain Python.
 
-    ``needs`` is ("rate",) or ("residual",), ``order`` the order of the error estimate, for the step size control.
+    ``needs`` is ("rate",) or ("residual",), ``order`` the order of the error estimate, for the step size
+    control.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("rate",)
@@ -62,7 +63,8 @@ class PlainIntegrator(Integrator):
         Parameters
         ----------
         equations
-            What is solved: ``rate(t, y)`` and ``project(t, y)``, or ``residual(t, y, dy)`` and ``matrix(t, y, dy, cj)``.
+            What is solved: ``rate(t, y)`` and ``project(t, y)``, or ``residual(t, y, dy)`` and ``matrix(t, y,
+            dy, cj)``.
         t, y, dy, h
             Where the step begins, with the derivative there, and its size.
 

@@ -49,7 +49,9 @@ _DEEP = 0.35
 
 
 def fields(kernel: int, offset: int, size: int, count: int, state: int) -> dict[str, Any]:
-    """What the memory of a watch is made with, for kernels that take a state of this size; kernel 0 watches nothing."""
+    """What the memory of a watch is made with, for kernels that take a state of this size; kernel 0 watches
+    nothing.
+    """
     return {
         "kernel": kernel,
         "offset": offset,

@@ -59,7 +59,8 @@ class RungeKutta(Integrator):
     def __post_init__(self) -> None:
         if not isinstance(self.name, Tableau) and self.name not in TABLEAUS:
             raise ValueError(
-                f"RungeKutta: name {self.name!r} is not known; choose one of {', '.join(TABLEAUS)}, or give a Tableau"
+                f"RungeKutta: name {self.name!r} is not known; choose one of {', '.join(TABLEAUS)}, or give "
+                "a Tableau"
             )
 
     @property

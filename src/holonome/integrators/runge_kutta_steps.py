@@ -4,11 +4,11 @@ One step from y with k₀ = y′:
 
     k_i = F(t + c_i h, y + h Σ_{j<i} a_ij k_j),     ẑ = y + h Σ b_i k_i,     e = h Σ e_i k_i
 
-ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e is freed
-of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as k₀ of the next
-step; all three come from one kernel, the projection (:mod:`holonome.dynamics.kernels`).  Between the steps the
-solution is a step of the same method from y to the wanted time, so it has the method's order, lies on the manifold,
-and costs no memory.
+ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e
+is freed of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as
+k₀ of the next step; all three come from one kernel, the projection (:mod:`holonome.dynamics.kernels`).
+Between the steps the solution is a step of the same method from y to the wanted time, so it has the method's
+order, lies on the manifold, and costs no memory.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 8.0
 _ROUNDING = 1e-15
 _LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.3, 8
 _CONTRADICTION = 1e-7
-"""What may remain of a row that depends on others, as a distance relative to the largest position (or velocity)."""
+"""What may remain of a row that depends on others, as a distance relative to the largest position (or
+velocity).
+"""
 
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
-"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many steps, and
-told after so many hits in a row.
+"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many
+steps, and told after so many hits in a row.
 """
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = range(3)
@@ -157,7 +159,8 @@ def _stages(w, context, t, y, h):
 
 @njit(cache=True, error_model="numpy")
 def _share(w, y, h):
-    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is reduced.
+    """For the method of order 8, the factor e₅² / (e₅² + e₃²/100) by which its estimate of order 5 is
+    reduced.
 
     It is taken from the whole error, so that it cannot vanish by chance.
     """
@@ -217,7 +220,8 @@ def _correct(w):
 
 @njit(cache=True, error_model="numpy")
 def _project(w, context, t, y, h, measure):
-    """Bring z onto the manifold; (status, cause of failure, squared error).  The derivative is left in ``landed``.
+    """Bring z onto the manifold; (status, cause of failure, squared error).  The derivative is left in
+    ``landed``.
 
     κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
@@ -399,8 +403,8 @@ def next_size(run, s, h, most):
 
 @njit(cache=True, error_model="numpy")
 def _looks_stiff(w, h):
-    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to the
-    same time (Hairer & Wanner, section IV.2).
+    """Whether stability limits the step: h |λ| from the end of the step and its last stage, which belong to
+    the same time (Hairer & Wanner, section IV.2).
     """
     combine(w.sums, w.stages - 1, h, w.y_old, w.k, w.z)
     k, rates, distance = shift(w.k, (w.stages - 1) * w.stride), 0.0, 0.0
@@ -509,8 +513,8 @@ def _step_before(times, direction, t):
 def evaluate(memory_array, context_array, times, states, wanted, out):
     """The solution at many times from the stored steps.
 
-    ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the number
-    done.
+    ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the
+    number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
     w = _parts(memory)

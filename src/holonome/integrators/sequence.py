@@ -1,7 +1,7 @@
 """What sequential regularization keeps of its iterations, whatever advances them.
 
-y₀(t) = y + (b s + c s²) exp(−s/τ) with s = t − t₀ begins with y, y′ and y″ of the exact solution, (2.14) of Ascher &
-Lin 1995, and does not grow later.
+y₀(t) = y + (b s + c s²) exp(−s/τ) with s = t − t₀ begins with y, y′ and y″ of the exact solution, (2.14) of
+Ascher & Lin 1995, and does not grow later.
 """
 
 import math
@@ -11,8 +11,8 @@ from numba import njit
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 SETTLED, HELPS = 0.5, 0.9
-"""The iterations have settled when the last two differ by less, in units of the tolerance; another one helps if that
-falls by this factor.
+"""The iterations have settled when the last two differ by less, in units of the tolerance; another one helps
+if that falls by this factor.
 """
 
 ASTRAY_FREE, ASTRAY = 2.0, 30.0
@@ -21,7 +21,9 @@ ASTRAY_FREE, ASTRAY = 2.0, 30.0
 MOST_RESTARTS = 8
 _PARTLY, _SUDDEN, _SEEN = 0.3, 3.0, 1e3
 _LATER = 20.0
-"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles late."""
+"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles
+late.
+"""
 
 
 class SequenceState(Layout):
@@ -73,8 +75,8 @@ def y0_at(q, t):
 
 @njit(cache=True)
 def difference(q, x, other, atol, rtol):
-    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′ likewise, with
-    _LATER times the tolerance.
+    """Distance of two iterations in units of the tolerance, relative to the largest entry of x; of x′
+    likewise, with _LATER times the tolerance.
     """
     distance, begin, end, loosened = 0.0, 0, q.coordinates, 1.0
     for _ in range(q.index - 1):
@@ -89,8 +91,8 @@ def difference(q, x, other, atol, rtol):
 
 @njit(cache=True)
 def is_impasse(q, x, f, tolerance, eps):
-    """Whether a substantial part of x′ (for index 2: of x) violates the constraints, and would be stopped faster than
-    anything before.
+    """Whether a substantial part of x′ (for index 2: of x) violates the constraints, and would be stopped
+    faster than anything before.
     """
     rate = 0.0
     for i in range(q.coordinates if q.index > 2 else 0, q.state):

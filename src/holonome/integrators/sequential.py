@@ -1,5 +1,5 @@
-"""Sequential regularization meets a system: the iterations of :class:`holonome.SRM`, all advanced together, by explicit
-Runge–Kutta methods or by BDF, for mechanical systems and for general problems of index 2 and 3.
+"""Sequential regularization meets a system: the iterations of :class:`holonome.SRM`, all advanced together,
+by explicit Runge–Kutta methods or by BDF, for mechanical systems and for general problems of index 2 and 3.
 """
 
 from __future__ import annotations
@@ -99,12 +99,15 @@ class Sequential(Stepper):
     def _first_values(
         self, memory: np.ndarray, context: np.ndarray, beginning: Beginning
     ) -> tuple[float, float]:
-        """Choose y₀; the time scale of the motion, and the fastest rate of the regularization, times ε if that is one."""
+        """Choose y₀; the time scale of the motion, and the fastest rate of the regularization, times ε if
+        that is one.
+        """
         t0, t1, x, _ = beginning
         self.y0 = self._first_y(context, t0, x)
         if self.srm.variant == "singular" and self._exact_y(context, t0, x) is None:
             raise SingularSystem(
-                "method: SRM passes isolated singular positions, but here constraint rows depend on others from the "
+                "method: SRM passes isolated singular positions, but here constraint rows depend on others "
+                "from the "
                 "start. Use SRM(E='identity'), or for mechanical systems 'dop853'"
             )
         longest = min(abs(t1 - t0), float(memory[RunState.places.h_max]))
@@ -131,7 +134,9 @@ class Sequential(Stepper):
         return self.system.mechanical and self.srm.variant in ("invariant", "baumgarte")
 
     def _exact_y(self, context: np.ndarray, t: float, x: np.ndarray) -> np.ndarray | None:
-        """The y of the exact solution through a point, for redundant rows the smallest; None in a singular position."""
+        """The y of the exact solution through a point, for redundant rows the smallest; None in a singular
+        position.
+        """
         problem, out = self.problem, np.zeros(self.system.m + 1)
         if not self._carries_multipliers:
             return problem.evaluate(
@@ -212,8 +217,10 @@ class Sequential(Stepper):
             return ""
         smaller = "step" if self.constant and self.srm.eps is None else "eps"
         return (
-            f"the iterations do not settle: the last of {int(q['active'])} still changes by {q['difference']:.1g} times "
-            f"the tolerance. Give a smaller {smaller}, or iterations=… to do without this test; or it is an impasse"
+            f"the iterations do not settle: the last of {int(q['active'])} still changes by "
+            f"{q['difference']:.1g} times "
+            f"the tolerance. Give a smaller {smaller}, or iterations=… to do without this test; or it is an "
+            "impasse"
         )
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
@@ -291,7 +298,8 @@ class ExplicitSequential(Sequential):
         if not self._stiff:
             if h * rate > limit:
                 raise ValueError(
-                    f"SRM: alpha = {self.problem.iteration.alpha} makes the constraints a process of rate {rate:.3g}; "
+                    f"SRM: alpha = {self.problem.iteration.alpha} makes the constraints a process of rate "
+                    f"{rate:.3g}; "
                     f"{name} with step {h:g} needs rates below {limit / h:.3g}"
                 )
             return 1e-8 if eps is None else eps
@@ -301,13 +309,16 @@ class ExplicitSequential(Sequential):
         if h and h * rate > limit * smallest:
             raise ValueError(
                 f"SRM: eps = {smallest:g} is too small for {name} with step {h:g}: h ‖GBE‖/ε = "
-                f"{h * rate / smallest:.3g} must not exceed {limit:g}. Admissible are eps ≥ {h * rate / limit:.2g}, or a "
+                f"{h * rate / smallest:.3g} must not exceed {limit:g}. Admissible are eps ≥ "
+                f"{h * rate / limit:.2g}, or a "
                 f"step ≤ {limit * smallest / rate:.2g}; hn.BDF() takes any eps"
             )
         if not h and span * rate > limit * smallest * max_steps:
             raise ValueError(
-                f"SRM: eps = {smallest:g} forces {name} to about {span * rate / (limit * smallest):.1e} steps, more than "
-                f"max_steps = {max_steps}. Admissible are eps ≥ {span * rate / (limit * max_steps):.2g}; hn.BDF() takes "
+                f"SRM: eps = {smallest:g} forces {name} to about {span * rate / (limit * smallest):.1e} "
+                "steps, more than "
+                f"max_steps = {max_steps}. Admissible are eps ≥ {span * rate / (limit * max_steps):.2g}; "
+                "hn.BDF() takes "
                 "any eps"
             )
         return eps
@@ -327,12 +338,14 @@ class ExplicitSequential(Sequential):
             return told
         if SequentialState.of(memory, self._at)["held_steps"] > MOST_HELD_STEPS:
             return (
-                "constraint rows depend on others not in an isolated position, but from here on; use SRM(E='identity'), "
+                "constraint rows depend on others not in an isolated position, but from here on; use "
+                "SRM(E='identity'), "
                 "or for mechanical systems 'dop853'"
             )
         if self.constant and self._stiff:
             return (
-                f"the constant step {self.constant:g} fails: ‖GBE‖ may have grown so much that it is unstable with ε = "
+                f"the constant step {self.constant:g} fails: ‖GBE‖ may have grown so much that it is "
+                "unstable with ε = "
                 f"{self.eps.min():.3g}; give a larger eps or a smaller step"
             )
         return ""
@@ -366,7 +379,8 @@ class ImplicitSequential(Sequential):
             )
         if integrator.order:
             raise ValueError(
-                "BDF: a constant order needs a known history, which the iterations of SRM do not have; use max_order"
+                "BDF: a constant order needs a known history, which the iterations of SRM do not have; use "
+                "max_order"
             )
 
     def memory(self, events: int) -> np.ndarray:
@@ -421,8 +435,8 @@ class ImplicitSequential(Sequential):
         return [(BDFState, bdf), (SequenceState, sequence), (SequentialBDFState, own)]
 
     def _fill(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> None:
-        """ε is √rtol/10 of the time in which the motion changes, so that the second iteration comes close to the
-        tolerance.
+        """ε is √rtol/10 of the time in which the motion changes, so that the second iteration comes close to
+        the tolerance.
         """
         x, carried = beginning.y, self.problem.carried
         time_scale, rate = self._first_values(memory, context, beginning)

@@ -1,13 +1,16 @@
-"""BDF for sequential regularization with an ε of any size: the iterations x_1 … x_S on one mesh, with one order.
+"""BDF for sequential regularization with an ε of any size: the iterations x_1 … x_S on one mesh, with one
+order.
 
-    for each step:  for s = 1 … S:  Newton's method for (x_s, y_s) at the end of the step, where y_{s−1} is known
+    for each step:  for s = 1 … S:  Newton's method for (x_s, y_s) at the end of the step, where y_{s−1} is
+    known
 
-Together that is one step of BDF for all of them as one system, whose Newton matrix is block triangular.  The history
-is that of :mod:`holonome.integrators.bdf_steps`, with the last iteration first, so that its interpolant and its rows
-of the history are those of x_S, y_S.  y_s belongs to the unknowns, so that it is interpolated as they are.
+Together that is one step of BDF for all of them as one system, whose Newton matrix is block triangular.  The
+history is that of :mod:`holonome.integrators.bdf_steps`, with the last iteration first, so that its
+interpolant and its rows of the history are those of x_S, y_S.  y_s belongs to the unknowns, so that it is
+interpolated as they are.
 
-Where the number of iterations is free, one is added as in :mod:`holonome.integrators.sequential_steps`; it inherits
-the history of the last one.
+Where the number of iterations is free, one is added as in :mod:`holonome.integrators.sequential_steps`; it
+inherits the history of the last one.
 """
 
 import math

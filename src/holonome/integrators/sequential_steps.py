@@ -1,21 +1,21 @@
-"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together, step by
-step.
+"""Explicit Runge–Kutta methods for sequential regularization: the iterations x_1 … x_S advanced together,
+step by step.
 
     for each step:  for s = 1 … S:  a step of the method for x_s, in which y_{s−1} is known
 
-so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper does:
-y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value that belongs
-to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
+so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1} as mesh values, as the paper
+does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value
+that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
 
-Where the number of iterations is free, one is added as soon as the last two differ by more than half the tolerance at
-the end of a step: the new one begins where the last one stands, and the step is repeated.  x_{S−1} was within the
-tolerance up to there, and x_S better.  If the last one allowed still differs by far more, ε is too large.  Where it
-is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.  In a layer of length ε behind a start,
-more iterations help only as far as y₀ agrees with y there, (2.14) and Theorem 2.2; so y₀ begins with y, y′ and y″ of
-the exact solution, anew with y_S and its slope.
+Where the number of iterations is free, one is added as soon as the last two differ by more than half the
+tolerance at the end of a step: the new one begins where the last one stands, and the step is repeated.
+x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far
+more, ε is too large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.
+In a layer of length ε behind a start, more iterations help only as far as y₀ agrees with y there, (2.14) and
+Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
 
-A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly violates the
-constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
+A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly
+violates the constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
 """
 
 import math
@@ -521,8 +521,8 @@ def _recall(w, context, t, active, row):
 
 @njit(cache=True, nogil=True)
 def evaluate(memory_array, context_array, starts, counts, rows, wanted, out):
-    """The solution at many times from stored steps: where each began, how many iterations it had, and what `_keep`
-    wrote of it.  Returns the number done.
+    """The solution at many times from stored steps: where each began, how many iterations it had, and what
+    `_keep` wrote of it.  Returns the number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
     w = _parts(memory)

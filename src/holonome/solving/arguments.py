@@ -94,7 +94,9 @@ def relative_tolerance(rtol: Any) -> float:
 
 
 def absolute_tolerances(atol: Any, rtol: Any, n: int, levels: int, states: int) -> float | np.ndarray:
-    """A number, or one for each entry of (x, …, s): ``levels`` times n of x and its derivatives, then the states."""
+    """A number, or one for each entry of (x, …, s): ``levels`` times n of x and its derivatives, then the
+    states.
+    """
     if type(atol) is float and 0 < atol < math.inf:
         return atol
     try:

@@ -15,19 +15,24 @@ from holonome.solving.run import Outcome, Run
 
 _JUMPS = (
     "Hardly any progress: a force that jumps with q or v near here (dry friction at rest? then smooth it, "
-    "v/sqrt(v² + ε²), or stop with an event), random numbers in a force, or a very stiff system (then try method='ggl')"
+    "v/sqrt(v² + ε²), or stop with an event), random numbers in a force, or a very stiff system (then try "
+    "method='ggl')"
 )
 _CONTRADICTION = (
-    "constraint rows that depend on each other ask for different positions or velocities further on: they contradict "
+    "constraint rows that depend on each other ask for different positions or velocities further on: they "
+    "contradict "
     "each other"
 )
 _REASONS = {
-    loop.NEWTON: "Newton's method does not converge; a discontinuity, a singularity, or a Jacobian that is only approximate",
-    loop.PROJECTION_FAILED: "no point on the constraints is found near the end of a step; an impasse, or constraints "
+    loop.NEWTON: "Newton's method does not converge; a discontinuity, a singularity, or a Jacobian that is "
+    "only approximate",
+    loop.PROJECTION_FAILED: "no point on the constraints is found near the end of a step; an impasse, or "
+    "constraints "
     "that cannot be met further on",
     loop.CONTRADICTION: _CONTRADICTION,
     loop.SINGULAR_MATRIX: "mass matrix and constraints do not determine the accelerations just ahead",
-    loop.ERROR_TEST: "the error cannot be kept below the tolerance; a jump in the forces, a singularity, or rtol too small",
+    loop.ERROR_TEST: "the error cannot be kept below the tolerance; a jump in the forces, a singularity, or "
+    "rtol too small",
 }
 _IMPASSE = "an impasse, unless another method or rtol passes it: 'dop853', 'srm' and 'bdf' differ in this"
 
@@ -150,7 +155,8 @@ def _singular_position(run: Run, C: np.ndarray) -> str:
         rows = dependent_rows(np.round(C, 12))[1] or [int(np.argmin(lengths))]
         depends = ", ".join(names[i] for i in rows[:4])
         return (
-            f"the constraints come close to a singular position (smallest singular value {smallest:.1e}; {depends} "
+            f"the constraints come close to a singular position (smallest singular value {smallest:.1e}; "
+            f"{depends} "
             f"depends on the others there); {_IMPASSE}"
         )
     before = kernels(system).evaluate_pieces(run.context, run.task.t0, run.first)

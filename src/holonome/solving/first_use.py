@@ -59,8 +59,8 @@ def ensure_compiled(
 
 
 def is_compiled() -> bool:
-    """Whether the loop of the engine is compiled in this process or can be loaded; it is kept when all that it
-    calls has been compiled, so an interrupted compilation does not count.
+    """Whether the loop of the engine is compiled in this process or can be loaded; it is kept when all that
+    it calls has been compiled, so an interrupted compilation does not count.
     """
     if advance.signatures:
         return True

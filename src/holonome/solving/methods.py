@@ -22,7 +22,8 @@ class Method:
     Parameters
     ----------
     formulation
-        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`, :class:`GGL`,
+        What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`,
+        :class:`GGL`,
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
         :class:`Formulation` of one's own.
     integrator
@@ -43,14 +44,17 @@ class Method:
         formulation, integrator = self.formulation, self.integrator
         if not isinstance(formulation, Formulation):
             raise TypeError(
-                f"Method: {formulation!r} is not a formulation; with {integrator!r} use UnderlyingODE() or GGL()"
+                f"Method: {formulation!r} is not a formulation; with {integrator!r} use UnderlyingODE() or "
+                "GGL()"
             )
         if not isinstance(integrator, Integrator):
             raise TypeError(f"Method: {integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
         if integrator.form(formulation) is None:
             raise TypeError(
-                f"Method: {integrator!r} needs a {' or a '.join(integrator.needs)}, and {formulation!r} offers a "
-                f"{' or a '.join(formulation.offers)}; the nearest sensible choices are BDF() for this formulation or "
+                f"Method: {integrator!r} needs a {' or a '.join(integrator.needs)}, and {formulation!r} "
+                "offers a "
+                f"{' or a '.join(formulation.offers)}; the nearest sensible choices are BDF() for this "
+                "formulation or "
                 "UnderlyingODE() for this integrator"
             )
 
@@ -72,8 +76,8 @@ class Entry:
 
 AUTO, SMOOTH = "auto", "smooth"
 _SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
-"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow over the
-oscillations.  Without elastic elements the form is GGL.
+"""A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow
+over the oscillations.  Without elastic elements the form is GGL.
 """
 
 STIFF_METHOD = "bdf"
@@ -116,7 +120,8 @@ def resolve(method: str | Method, motion: str = "all", system: Any = None) -> tu
     if motion == SMOOTH:
         if method != AUTO:
             raise ValueError(
-                f"method: {method!r} together with motion='smooth', which chooses the method itself; leave one of them "
+                f"method: {method!r} together with motion='smooth', which chooses the method itself; leave "
+                "one of them "
                 "out"
             )
         return "smooth", _SMOOTH_METHOD
@@ -127,6 +132,7 @@ def resolve(method: str | Method, motion: str = "all", system: Any = None) -> tu
     entry = registry().get(method) if isinstance(method, str) else None
     if entry is None:
         raise ValueError(
-            f"method: {method!r} is not known; choose one of {', '.join([AUTO, *registry()])}, or give a Method"
+            f"method: {method!r} is not known; choose one of {', '.join([AUTO, *registry()])}, or give a "
+            "Method"
         )
     return str(method), entry.method

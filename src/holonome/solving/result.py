@@ -150,7 +150,8 @@ def _what_is_wrong(run: Run, solution: Solution) -> str:
     """What a run that reached its end got wrong all the same."""
     if solution.system.invariant_count and solution.false_invariants():
         return (
-            f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it must not be "
+            f"wrong: entry {solution.false_invariants()[0]} of invariant changes along the motion, so it "
+            "must not be "
             "held; it is no invariant of this system"
         )
     return _lost_rows(run, solution) if run.stepper.implicit and run.stepper.left_out else ""
@@ -172,6 +173,7 @@ def _lost_rows(run: Run, solution: Solution) -> str:
     if not lost:
         return ""
     return (
-        f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, but does not "
+        f"wrong: {', '.join(lost[:4])} followed from the other constraints at the start and was left out, "
+        "but does not "
         "follow from them later. Use an explicit method, which finds out where"
     )

@@ -191,8 +191,8 @@ class Run:
         return (self.t - self.task.origin) / (self.task.t1 - self.task.origin)
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
-        """Call the compiled loop until it needs no more calls, the user wants to stop, so many steps have been tried,
-        or stiffness was met.
+        """Call the compiled loop until it needs no more calls, the user wants to stop, so many steps have
+        been tried, or stiffness was met.
         """
         limit = np.inf if steps is None else self.tried + steps
         with Interruption() as interruption, ProgressDisplay(progress, "simulating") as show:

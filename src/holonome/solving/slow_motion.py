@@ -69,8 +69,8 @@ class _Modes(NamedTuple):
 
 
 def slow_start(system: System, t: float, y: np.ndarray, span: float, rtol: float, atol: Any) -> np.ndarray:
-    """The start of the slow motion near a given one; itself if that is on it already, there is no gap between slow and
-    fast, or the nearest one is not found.
+    """The start of the slow motion near a given one; itself if that is on it already, there is no gap between
+    slow and fast, or the nearest one is not found.
     """
     n = system.n
     found = _slow_start(system, t, y[:n], y[n : 2 * n], span, rtol, atol)
