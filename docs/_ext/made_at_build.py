@@ -1,4 +1,4 @@
-"""Pages and pictures that are made when the pages are built: the mechanisms, the animation of the tutorial."""
+"""Pages and pictures made when the docs are built: the mechanisms, and the animation in the tutorial."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The public names: this list is the only one.  `__init__.py` reads it, and so do editors and type checkers."""
+"""The public names, listed only here.  `__init__.py` reads this list, as do editors and type checkers."""
 
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers

@@ -140,7 +140,7 @@ class Compliant(Formulation):
         )
 
     def _series(self, inertia: ca.SX, tolerance: ca.SX) -> Callable[[ca.SX], ca.SX]:
-        """The law s(σ) of the springs in series, from the compliance A/cj² of inertia and the tolerance of c."""
+        """The law s(σ) of the springs in series, from the inertial compliance A/cj² and c's tolerance."""
         tau = self.slack * tolerance + _TINY**2
         return lambda force: (
             tau * ca.asinh(SOFTNESS * inertia * force / tau) if self.slack else ca.SX(force.numel(), 1)

@@ -5,11 +5,13 @@ registered.
 
 1.  ``offers`` names the forms in which an integrator may ask for its equations; each form has a method below.
 2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.
-3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix, its elimination
-    and all machine code follow from it.
-4.  "sequence": iterations of sequential regularization, :mod:`holonome.formulations.sequential_regularization`.
+3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix,
+    its elimination and all machine code follow from it.
+4.  "sequence": iterations of sequential regularization,
+    :mod:`holonome.formulations.sequential_regularization`.
 5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how (Eich 1993).
-6.  ``drifts`` says whether the constraints drift, so that the solution between steps must not be projected either.
+6.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
+    be projected either.
 7.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
 8.  `for_run` settles what depends on the run; `with_projection` adds or removes projection.
 """
@@ -51,7 +53,7 @@ class Formulation:
         return ImplicitKernels(system, repr(self), self.residual)
 
     def for_run(self, span: float, step: float) -> Formulation:
-        """The same with everything settled that depends on the run: its signed length and constant step size."""
+        """The same, with whatever depends on the run settled: its signed length and constant step size."""
         return self
 
     def with_projection(self, wanted: bool) -> Formulation:

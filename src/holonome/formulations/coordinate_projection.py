@@ -1,7 +1,8 @@
 """Coordinate projection, sections 2 and 4 of Eich 1993: each step of BDF ends on the manifold.
 
-    1.  The discretised equations of index 1, (1.5), are solved by Newton's method, from values that were projected in the past:  ŷ_n.          (2.4)
-    2.  ‖y_n − ŷ_n‖ = min  subject to  φ(y_n) = 0.  These values are used to go on.                                                             (2.5)
+    1.  The discretised equations of index 1, (1.5), are solved by Newton's method,
+        starting from past values that were projected:  ŷ_n.                                 (2.4)
+    2.  ‖y_n − ŷ_n‖ = min  subject to  φ(y_n) = 0.  The run goes on from these values.       (2.5)
 
 φ collects g(t, q), w(t, q, v) and further invariants; H = φ′.  The minimum is found by Gauss–Newton (section
 4.2),
@@ -59,7 +60,10 @@ class CoordinateProjection(Formulation):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.CoordinateProjection(metric="euclidean"), hn.BDF()))
+    >>> sol = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.CoordinateProjection(metric="euclidean"), hn.BDF()),
+    ... )
     >>> sol.drift[0] < 1e-14
     True
     """

@@ -3,7 +3,8 @@
 A discretised GGL form without its multipliers.  With r₁ = ρ_h q − v and r₂ = M ρ_h v − f the equations of a
 step are (2.12)
 
-    P(q) r₁ = 0,     P(q) r₂ = 0,     G v = 0,     g = 0;          P = Xᵀ − Qᵀ Yᵀ,     Q = (G Y)⁻¹ G X                       (2.1)
+    P(q) r₁ = 0,     P(q) r₂ = 0,     G v = 0,     g = 0;
+    P = Xᵀ − Qᵀ Yᵀ,     Q = (G Y)⁻¹ G X     (2.1)
 
 X and Y are columns of the unit matrix: Yᵀq the dependent, Xᵀq the independent coordinates.  P Gᵀ = 0, so the
 multipliers are gone from the equations, and from their tests.
@@ -22,9 +23,9 @@ This is the matrix of the GGL form with the multipliers μ = s₁, λ = s₂, wh
 2n, first, then k.  The iterates are those of Newton's method.
 
 CS   P(q), s and the right-hand side at the current iterate.
-CM   d(Gᵀs)/dq = 0, so the matrix has μ = λ = 0 (3.11), and P is fixed: at the prediction of each step, which converges with the order of the method; or, as printed, at the
-     last evaluation of the matrix and kept over several steps, which damps, and does not converge as the
-     tolerance falls.
+CM   d(Gᵀs)/dq = 0, so the matrix has μ = λ = 0 (3.11), and P is fixed: at the prediction of each step, which
+     converges with the order of the method; or, as printed, at the last evaluation of the matrix and kept
+     over several steps, which damps, and does not converge as the tolerance falls.
 
 Deviations from the paper, where it is wrong.  P Pᵀ = I + QᵀQ, not I (Remark 2.1).  (2.17) asks for P J₁⁻¹ r =
 0 instead of P r = 0, and (2.23) … (2.26) follow it; they drop the factor (I + QᵀQ)⁻¹ as well.  Remark 3.1
@@ -139,7 +140,10 @@ class CoordinateSplit(Formulation):
     --------
     >>> import holonome as hn
     >>> crank = hn.mechanisms.slider_crank_unequal()
-    >>> sol = hn.solve(crank.system, (0, 1), crank.q0, crank.v0, method=hn.Method(hn.CoordinateSplit("CS"), hn.BDF()))
+    >>> sol = hn.solve(
+    ...     crank.system, (0, 1), crank.q0, crank.v0,
+    ...     method=hn.Method(hn.CoordinateSplit("CS"), hn.BDF()),
+    ... )
     >>> sol.success, sol.drift[0] < 1e-6
     (True, True)
     """

@@ -44,7 +44,10 @@ class GGL(Formulation):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(error_test="q"), hn.BDF()))
+    >>> sol = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.GGL(error_test="q"), hn.BDF()),
+    ... )
     >>> sol.success, sol.drift[0] < 1e-6
     (True, True)
     """

@@ -16,8 +16,10 @@ Kernels, with y = (Y, Y′):
     residual      z = (cj, tolerances of q), out = F
     factors       z = (cj, e, tolerances of q), out = the nonzeros of L and U
     solution      y = F, z = (L, U), out = Δ with (∂F/∂Y + cj ∂F/∂Y′) Δ = F
-    nonzeros      z = (cj, e, tolerances of q), out = the nonzeros of the matrix, column by column; of large systems
-    matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled with powers of cj; for the dense elimination, which clears the memory before
+    nonzeros      z = (cj, e, tolerances of q), out = the nonzeros of the matrix, column by column;
+                  for large systems
+    matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled by
+                  powers of cj; for the dense elimination, which clears the memory beforehand
 
 e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted
 from the diagonal, so that this row says that its multiplier does not change.

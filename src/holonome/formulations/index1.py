@@ -43,8 +43,14 @@ class Index1(Formulation):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> drifts = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index1(), hn.BDF()))
-    >>> held = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.CoordinateProjection(hn.Index1()), hn.BDF()))
+    >>> drifts = hn.solve(
+    ...     pendulum.system, (0, 100), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.Index1(), hn.BDF()),
+    ... )
+    >>> held = hn.solve(
+    ...     pendulum.system, (0, 100), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.CoordinateProjection(hn.Index1()), hn.BDF()),
+    ... )
     >>> drifts.drift[0] > 1e-4, held.drift[0] < 1e-14
     (True, True)
     """

@@ -29,7 +29,10 @@ class Index2(Formulation):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> sol = hn.solve(pendulum.system, (0, 100), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index2(), hn.BDF()))
+    >>> sol = hn.solve(
+    ...     pendulum.system, (0, 100), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.Index2(), hn.BDF()),
+    ... )
     >>> position, velocity = sol.drift
     >>> position > 10 * velocity
     True

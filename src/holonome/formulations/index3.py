@@ -29,7 +29,10 @@ class Index3(Formulation):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> sol = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.Index3(), hn.BDF(max_order=2)))
+    >>> sol = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.Index3(), hn.BDF(max_order=2)),
+    ... )
     >>> position, velocity = sol.drift
     >>> velocity > 100 * position
     True

@@ -2,13 +2,17 @@
 
 For s = 1, 2, … and a given y₀(t), with the small parameter ε and the regularization matrix E:
 
-index 2     x_s′ = f − B y_s                                                                        (2.4)
-            y_s = y_{s−1} + ε⁻¹ E (α₁ dg/dt + α₂ g)                                                 (2.5), with α₁ = 0 (2.15)
-  singular  (B y)_s = P (B y)_{s−1} + ε⁻¹ B (GB)⁻¹ g,     P = B (GB)⁻¹ G                             (3.2b); (3.1) is printed with the wrong sign
-index 3     x_s″ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E (α₁ g″ + α₂ g′ + α₃ g)                        (4.4), (4.5), variant "baumgarte"
-            z_s′ = f̂(z_s) − D ζ_s,   ζ_s = ζ_{s−1} + ε⁻¹ h(z_s),   D = diag(Gᵀ, Gᵀ)                 (4.12), variant "underlying"; f̂ is the underlying ODE, h = (g, g′)
-            z₁′ = z₂ − ε⁻¹ B E g,   z₂′ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E G z₂                   (4.14)–(4.16), variant "invariant"
-  singular  z₁′ = z₂ − ε⁻¹ B (GB)⁻¹ g,   z₂′ = f − ŷ_s,   ŷ_s = P ŷ_{s−1} + ε⁻¹ P z₂                (4.23)
+index 2     x_s′ = f − B y_s                                                            (2.4)
+            y_s = y_{s−1} + ε⁻¹ E (α₁ dg/dt + α₂ g)                                     (2.5); α₁ = 0: (2.15)
+  singular  (B y)_s = P (B y)_{s−1} + ε⁻¹ B (GB)⁻¹ g,     P = B (GB)⁻¹ G                (3.2b)
+                (3.1) is printed with the wrong sign
+index 3     x_s″ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E (α₁ g″ + α₂ g′ + α₃ g)            (4.4), (4.5)
+                variant "baumgarte"
+            z_s′ = f̂(z_s) − D ζ_s,   ζ_s = ζ_{s−1} + ε⁻¹ h(z_s),   D = diag(Gᵀ, Gᵀ)     (4.12)
+                variant "underlying"; f̂ is the underlying ODE, h = (g, g′)
+            z₁′ = z₂ − ε⁻¹ B E g,   z₂′ = f − B y_s,   y_s = y_{s−1} + ε⁻¹ E G z₂       (4.14)–(4.16)
+                variant "invariant"
+  singular  z₁′ = z₂ − ε⁻¹ B (GB)⁻¹ g,   z₂′ = f − ŷ_s,   ŷ_s = P ŷ_{s−1} + ε⁻¹ P z₂    (4.23)
 
 Mechanical systems are index 3 with B = M⁻¹Gᵀ: (5.3)–(5.4) is "invariant", (5.5)–(5.6) "singular".  Where the
 constraints contain t, G z₂ and P z₂ become g′ and B (GB)⁻¹ g′; velocity constraints, which the paper does not
@@ -27,12 +31,14 @@ derivatives in the direction of the run.
 
 Kernels, with y = x_s (for index 3 (x_s, x_s′)) and z = (ε, y_{s−1}):
 
-    rate            out = (y′, y_s, δ), δ the size of the constraint violation as a change of x (index 2) or of x′ (index 3), max |B E g| or max |B E g′|
+    rate            out = (y′, y_s, δ), δ the size of the constraint violation as a change of x (index 2)
+                    or of x′ (index 3), max |B E g| or max |B E g′|
     free            z = (·, y_s), out as above: the motion with a given y_s
     multiplier      out = y of the exact solution through this point, in the form in which y_s is carried
     stabilization   out = −F h, the step of (5.2)
     stiffness       out = G B E, row by row
-    regularity      for general problems, what vanishes where GB becomes singular (:mod:`holonome.integrators.rank_watch`)
+    regularity      for general problems, what vanishes where GB becomes singular
+                    (:mod:`holonome.integrators.rank_watch`)
 
 For BDF, y = (x_s, y_s; x_s′, y_s′) and z = (cj, ε, y_{s−1}): the kernels of
 :mod:`holonome.formulations.implicit`.  Nothing there is bound to ε, and y_s is an unknown.
@@ -301,7 +307,7 @@ def _plainly(A: Callable, u: ca.SX) -> ca.SX:
 
 
 class _Iteration:
-    """The expressions of one variant for one set of equations; ``way`` is 1, or −1 for runs backward in time."""
+    """Expressions of one variant for one set of equations; ``way`` is 1, or −1 for runs backward in time."""
 
     def __init__(self, e: Equations, srm: SRM, way: int) -> None:
         self.e, self.srm, self.way = e, srm, way

@@ -72,8 +72,14 @@ class BDF(Integrator):
     --------
     >>> import holonome as hn
     >>> pendulum = hn.mechanisms.pendulum()
-    >>> second = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(), hn.BDF(max_order=2)))
-    >>> fifth = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0, method=hn.Method(hn.GGL(), hn.BDF()))
+    >>> second = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.GGL(), hn.BDF(max_order=2)),
+    ... )
+    >>> fifth = hn.solve(
+    ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0,
+    ...     method=hn.Method(hn.GGL(), hn.BDF()),
+    ... )
     >>> second.steps > 3 * fifth.steps, int(fifth.history.order.max())
     (True, 5)
     """

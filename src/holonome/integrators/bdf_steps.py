@@ -210,7 +210,7 @@ def parts(memory):
 
 @njit(cache=True, error_model="numpy")
 def _correct(w, context, t):
-    """Newton's method, with a new matrix if there is none or the old one fails; returns (status, converged)."""
+    """Newton's method, with a new matrix if there is none or the old one fails; (status, converged)."""
     k, splits = w.s.order, w.s.prediction != 0
     while True:
         if splits:

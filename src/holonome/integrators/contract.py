@@ -3,7 +3,7 @@
 An integrator is a frozen dataclass derived from `Integrator`.  It may live anywhere; nothing has to be
 registered.
 
-1.  ``needs`` names the forms of the equations that it can work with, best first; a formulation ``offers`` some
+1.  ``needs`` names the forms of the equations it can work with, best first; a formulation ``offers`` some
     (:mod:`holonome.formulations.contract`).  A method needs one form in common.
 2.  ``step`` is a constant step size, or None.
 3.  `stepper` makes what advances one system: a `Stepper`.

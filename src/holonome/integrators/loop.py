@@ -9,11 +9,12 @@ was, and nothing is allocated on the way.
                                    ``w.memory``, and whatever the family works with
     begin(w, context)              prepare the first step; OK, or a code with which to leave
     propose(w)                     size of the next step, with its sign
-    attempt(w, context, t, h)      try it; ACCEPTED, REPEAT (with changed memory), the cause of a rejection, or
-                                   LEAVE with the code in ``w.run.code``; the error in ``w.run.error``
+    attempt(w, context, t, h)      try it; ACCEPTED, REPEAT (with changed memory), the cause of a rejection,
+                                   or LEAVE with the code in ``w.run.code``; the error in ``w.run.error``
     reject(w, t, h, cause)         choose a smaller step; False if there is none
-    accept(w, steps, row, t, h, t_new)   move on to t_new and choose the next step; row ≥ 0 is a row of the history
-                                   that may get further columns
+    accept(w, steps, row, t, h, t_new)
+                                   move on to t_new and choose the next step; row ≥ 0 is a row of the
+                                   history that may get further columns
     watch(w, context, found)       notice a fall of the rank of the constraints in the last step
     settle(w)                      after the points of a step have been written
     resume(w, context)             begin anew behind a switch; OK, or a code with which to leave
@@ -134,7 +135,7 @@ def weighted_square(e, y, z, atol, rtol, size):
 
 @njit(cache=True)
 def code_of(status):
-    """The code with which a run ends where a kernel returned this status at a point that cannot be avoided."""
+    """The code with which a run ends when a kernel returns this status at a point that cannot be avoided."""
     return USER_FUNCTION_FAILED if status == RAISED else STOPPED if status == INTERRUPTED else CANNOT_START
 
 
@@ -366,7 +367,7 @@ def rank_watch_in(run, memory):
 
 @njit(cache=True, error_model="numpy")
 def propose_explicit(run):
-    """Size of the step to try, with its sign: it meets the target exactly, and leaves no tiny step before it."""
+    """Size of the step to try, with its sign: it hits the target exactly, with no tiny step before it."""
     left, h = abs(target(run) - run.t), run.h
     if run.constant > 0.0:
         return run.direction * (left if left < run.constant * (1 + 1e-9) else run.constant)

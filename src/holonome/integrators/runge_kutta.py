@@ -47,7 +47,17 @@ class RungeKutta(Integrator):
 
     >>> import numpy as np, holonome as hn
     >>> falling = hn.System(1.0, lambda v: -v, n=1)
-    >>> errors = [hn.solve(falling, (0, 1), [0], [1], method=hn.Method(hn.UnderlyingODE(), hn.RungeKutta("heun", step=h))).v[0, -1] - np.exp(-1) for h in (0.02, 0.01)]
+    >>> errors = [
+    ...     hn.solve(
+    ...         falling,
+    ...         (0, 1),
+    ...         [0],
+    ...         [1],
+    ...         method=hn.Method(hn.UnderlyingODE(), hn.RungeKutta("heun", step=h)),
+    ...     ).v[0, -1]
+    ...     - np.exp(-1)
+    ...     for h in (0.02, 0.01)
+    ... ]
     >>> bool(3.9 < errors[0] / errors[1] < 4.1)
     True
     """

@@ -196,7 +196,7 @@ def _evaluate_projection(w, context, t, y, out):
 
 @njit(cache=True, error_model="numpy")
 def _correct(w):
-    """Add δ to z; its size, relative to the largest position and velocity met, and whether rows contradict."""
+    """Add δ to z; its size relative to the largest position and velocity met, and whether rows conflict."""
     scale_q = w.s.scale_q
     scale_v = max(w.s.scale_v, scale_q / abs(w.run.t_end - w.run.t_start))
     n, size, z, d = w.n, w.size, w.z, correction_in(w.landed, w.size)
@@ -309,7 +309,7 @@ def _first_step(w, context):
 
 @njit(cache=True, error_model="numpy")
 def _check_start(w, context):
-    """Evaluate the derivative at the start into ``landed``; (status, whether it is consistent and regular)."""
+    """Evaluate the derivative at the start into ``landed``; (status, whether consistent and regular)."""
     if w.s.check != CONSTRAINED:
         status = _derivative(w, context, w.run.t, w.y, w.landed)
         return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
@@ -392,7 +392,7 @@ def _accept(w, steps, row, t, h, t_new):
 
 @njit(cache=True, error_model="numpy")
 def next_size(run, s, h, most):
-    """Gustafsson's control of the step size, for a record with exponent, beta, log_error and after_rejection."""
+    """Gustafsson's step size control, for a record with exponent, beta, log_error and after_rejection."""
     log_error = math.log(max(run.error, 1e-10))
     grow = _SAFETY * math.exp(s.beta * s.log_error - (s.exponent - 0.75 * s.beta) * log_error)
     limit = 1.0 if s.after_rejection else most

@@ -25,7 +25,7 @@ from holonome.machine.layout import padded
 
 
 class Sequential(Stepper):
-    """What both ways of advancing the iterations share; ``sequence_at`` is where their common record begins."""
+    """What both ways of advancing the iterations share; their common record begins at ``sequence_at``."""
 
     sequence_at: int
 
@@ -209,7 +209,10 @@ class Sequential(Stepper):
                     "an impasse: no motion passes smoothly on the constraints here; "
                     f"{missed:.2g} of a velocity of {largest:.2g} suddenly violates them"
                 )
-            return f"an impasse: no solution passes smoothly on the constraints here; it suddenly misses them by {missed:.2g}"
+            return (
+                "an impasse: no solution passes smoothly on the constraints here; "
+                f"it suddenly misses them by {missed:.2g}"
+            )
         return self._why_unsettled(q)
 
     def _why_unsettled(self, q: Any) -> str:

@@ -132,7 +132,7 @@ def combine(sums, place, h, y, k, out):
 
 
 def addresses(tableau: Tableau, size: int) -> list[int]:
-    """Machine code of all sums of a method, for vectors of this size that stand `padded` behind each other."""
+    """Machine code of all sums of a method, for vectors of this size stored `padded` one after another."""
     stride, sums = padded(size), list(tableau.sums())
     with _lock:
         if (tableau, stride) not in _compiled:

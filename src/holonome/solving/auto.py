@@ -1,13 +1,13 @@
 """Stiffness without expertise: a relay of explicit and implicit legs, for method "auto".
 
 A run begins explicit.  When its steps look as if stability limited them (`_looks_stiff` in
-:mod:`holonome.integrators.runge_kutta_steps`), and after every few thousand steps, the fastest rate of the system, ρ, is
-estimated by power iteration on differences of the accelerations.  Where the step is no longer small against
-1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few hundred steps; the one
-that makes more progress for its cost goes on.  Back it goes the same way, where the implicit steps have
-become so small that an explicit method could take them.  Costs are counted in instructions of the kernels, so
-the decision is the same on every machine. An oscillation above the tolerance has to be resolved by either
-kind, and then the explicit one wins.
+:mod:`holonome.integrators.runge_kutta_steps`), and after every few thousand steps, the fastest rate of the
+system, ρ, is estimated by power iteration on differences of the accelerations.  Where the step is no longer
+small compared with 1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few
+hundred steps; whichever makes more progress for its cost goes on.  The way back is the same, where the
+implicit steps have become so small that an explicit method could take them.  Costs are counted in
+instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
+has to be resolved by either kind, and then the explicit one wins.
 """
 
 from __future__ import annotations

@@ -75,18 +75,24 @@ def _too_many_steps(run: Run) -> str:
     task, memory = run.task, RunState.of(run.memory)
     done = abs(run.t - task.t0) / abs(task.t1 - task.t0)
     advice = "Raise max_steps or loosen rtol" if done > 0.1 else _JUMPS
-    return f"stopped at t = {run.t:.6g} after max_steps = {task.max_steps} steps; the last had size {memory['h']:.1e}. {advice}"
+    return (
+        f"stopped at t = {run.t:.6g} after max_steps = {task.max_steps} steps; "
+        f"the last had size {memory['h']:.1e}. {advice}"
+    )
 
 
 def _user_failure(run: Run) -> str:
-    """Which function failed: as it was caught, or by calling all of them at the states of the last failures."""
+    """Which function failed: as caught, or found by calling them all at the states of the last failures."""
     t, y = run.t, _state(run)
     for supplied in run.supplied:
         if supplied.error is not None:
             error = supplied.error
             named = isinstance(error, ModelError)
             text = str(error) if named else f"{supplied.role} raised {type(error).__name__}: {error}"
-            return f"{text} (near t = {t:.6g}, q = {np.array2string(y[: run.system.n], precision=6, threshold=8)})"
+            return (
+                f"{text} (near t = {t:.6g}, "
+                f"q = {np.array2string(y[: run.system.n], precision=6, threshold=8)})"
+            )
     if not run.system.mechanical:
         return "a function is not finite there"
     text = ""

@@ -149,7 +149,7 @@ class _Place:
             at += size
 
     def __call__(self, q: np.ndarray, v: np.ndarray, lam: np.ndarray | float = 0.0) -> list[np.ndarray]:
-        """M, f, C, γ, f without elastic elements, the stiffness, g, w, and the stiffness of loaded elements."""
+        """M, f, C, γ, f without elastic elements, the stiffness, g, w, the stiffness of loaded elements."""
         self.y[: self.n], self.y[self.n :], self.lam[:-1] = q, v, lam
         if (
             run_kernel(self.kernel, self.t, self.y, self.lam, self.context, self.flat) != OK
@@ -312,7 +312,7 @@ def _settle(place: _Place, attempt: _Attempt, tolerance: float) -> tuple[np.ndar
 
 
 def about_smooth_motion(solution: Solution, given: np.ndarray | None) -> str:
-    """A remark on a run that followed the slow motion alone; ``given`` is the start where it was moved there."""
+    """A remark on a run that followed only the slow motion; ``given`` is the start if it was moved there."""
     return f" ({what_was_damped(solution, given)}{hidden_stiffness(solution)})"
 
 
@@ -322,7 +322,10 @@ def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
     """
     energy, n, remark = solution.energy, solution.system.n, ""
     if energy is None or not energy.size:
-        return "fast oscillations were damped out; give the system a potential to learn how much energy that took"
+        return (
+            "fast oscillations were damped out; "
+            "give the system a potential to learn how much energy that took"
+        )
     before = energy[0]
     if given is not None:
         start, moved = np.empty((1, 1)), np.abs(solution.states[0, : solution.system.state_size] - given)
