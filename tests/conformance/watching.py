@@ -36,10 +36,13 @@ def _one_worker(kind: str, cells: Sequence[tuple[str, str]]) -> Iterator[dict[st
         assert worker.stdin is not None
         worker.stdin.write(json.dumps(cells).encode())
         worker.stdin.close()
+        if _answer(lines) != b"ready\n":
+            worker.kill()
+            said = b"".join(last_words).decode(errors="replace")
+            raise RuntimeError(f"the worker does not start: {said}")
         for method, option in cells:
-            try:
-                line = lines.get(timeout=LIMIT)
-            except queue.Empty:
+            line = _answer(lines)
+            if line is None:
                 worker.kill()
                 yield _failure(method, option, f"hangs: no answer in {LIMIT:g} s")
                 return
@@ -49,6 +52,14 @@ def _one_worker(kind: str, cells: Sequence[tuple[str, str]]) -> Iterator[dict[st
                 yield _failure(method, option, f"crashes: return code {code} {said[-300:]}".rstrip())
                 return
             yield json.loads(line)
+
+
+def _answer(lines: queue.Queue[bytes]) -> bytes | None:
+    """The next line; empty at the end, None if there is none in time."""
+    try:
+        return lines.get(timeout=LIMIT)
+    except queue.Empty:
+        return None
 
 
 def _failure(method: str, option: str, words: str) -> dict[str, Any]:

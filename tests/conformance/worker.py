@@ -47,7 +47,9 @@ def main() -> None:
         return
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anything else prints must not get between the lines
-    for method, option in json.load(sys.stdin):
+    cells = json.load(sys.stdin)
+    print("ready", file=out, flush=True)
+    for method, option in cells:
         print(json.dumps(outcome(kind, method, option)), file=out, flush=True)
 
 
