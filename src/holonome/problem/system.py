@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -245,12 +246,12 @@ class System(CompiledSystem):
             self.symbols
         )
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Number of constraint rows."""
         return self.model.rows
 
-    @property
+    @cached_property
     def invariant_count(self) -> int:
         return self.model.I.numel()
 

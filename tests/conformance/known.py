@@ -1,0 +1,170 @@
+"""All exceptions to the rules of this suite: limits of methods, known defects, cells that take too long.
+
+Every row must be true: what a row of DEFECTS says must happen, so whoever mends something removes its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells that do not simply pass.
+
+    Attributes
+    ----------
+    methods, kinds, options
+        Which cells: names or patterns such as "srm*", one or several.  Where the options are "*", all may
+        show what the row says, and "plain" must.
+    why
+        What is the matter.
+    result
+        "refused" (an exception in good order), "stopped" (success is False, with a message) or "failed".
+    sometimes
+        One such cell of a kind is enough: it depends on timing, or on the steps that a method takes.
+    but
+        Options that are left out.
+    """
+
+    methods: str | tuple[str, ...]
+    kinds: str | tuple[str, ...]
+    options: str | tuple[str, ...]
+    why: str
+    result: str = "failed"
+    sometimes: bool = False
+    but: tuple[str, ...] = ()
+
+    def covers(self, method: str, kind: str, option: str) -> bool:
+        return (
+            option not in self.but
+            and _matches(option, self.options)
+            and _matches(kind, self.kinds)
+            and _matches(method, self.methods)
+        )
+
+    def must_show(self, option: str) -> bool:
+        """Whether a cell that the row covers has no choice."""
+        return not self.sometimes and (self.options != EVERYTHING or option == "plain")
+
+
+def _matches(name: str, patterns: str | tuple[str, ...]) -> bool:
+    several = (patterns,) if isinstance(patterns, str) else patterns
+    return any(fnmatchcase(name, pattern) for pattern in several)
+
+
+def rows_for(rows: Iterable[Row], method: str, kind: str, option: str) -> list[Row]:
+    """The rows that cover a cell."""
+    return [row for row in rows if row.covers(method, kind, option)]
+
+
+SRM = ("srm", "srm, *")
+UNDERLYING_BDF = ("underlying, *",)
+WITHOUT_MULTIPLIERS = ("ggl[*]", "cs", "cm", "cs, bound")
+POSITIONS_BY_NEWTON = ("smooth", "ggl", "ggl[*]", "cs", "cm", "index3", "ggl, *", "compliant", "cs, bound")
+ROPES = ("large rope", "larger rope")
+MECHANICAL = ("[!as]*", "smooth")
+"""All but "auto" and what begins with "srm"."""
+
+EXPLICIT = ("auto", "dopri5", "dop853", "heun", "dopri5, no projection", "baumgarte, dopri5")
+
+LIMITS = [
+    Row(SRM, ("no constraints", "ode"), "*", "there is nothing to regularize", "refused"),
+    Row(SRM, "forces of lam", "*", "y takes the place of the multipliers", "refused"),
+    Row(SRM, "invariant", "*", "nothing holds invariants", "refused"),
+    Row(SRM, "massless coordinate", "*", "M must be inverted", "refused"),
+    Row(("srm", "srm, singular, BDF"), "redundant rows", "*", "E = (GB)⁻¹ does not exist", "refused"),
+    Row("srm, singular, BDF", "micrometres", "*", "ε = 1e-4 is too large for these lengths", "stopped"),
+    Row(WITHOUT_MULTIPLIERS, "forces of lam", "*", "takes the multipliers from the forces", "refused"),
+    Row("baumgarte, dopri5", "forces of lam", "*", "only with BDF", "refused"),
+    Row(UNDERLYING_BDF, "redundant rows", "*", "needs independent constraints", "refused"),
+    Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
+    Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
+]
+"""What methods cannot do, and say so."""
+
+DEFECTS = [
+    Row("srm", "*", "not finite later", "a force that becomes NaN: success, with NaN at the end"),
+    Row("auto", ("index 2", "index 3"), "not finite later", "the same"),
+    Row(
+        "*",
+        "*",
+        "not finite in words",
+        "the message blames Newton's method, masses or constraints",
+        sometimes=True,
+    ),
+    Row(EXPLICIT, "states", ("inconsistent position", "repair"), "explicit methods do not look at the start"),
+    Row(
+        (*POSITIONS_BY_NEWTON, "bdf", "underlying, *", "projection, *"),
+        "unknowns",
+        "dense output",
+        "the unknowns are solved for from an old guess, which leads to another branch",
+    ),
+    Row(
+        UNDERLYING_BDF,
+        ("forces of lam", "massless coordinate"),
+        "*",
+        "cannot start; should be refused",
+        "stopped",
+    ),
+    Row(POSITIONS_BY_NEWTON, "python constraint", "*", "cannot start; should be refused", "stopped"),
+    Row(
+        UNDERLYING_BDF,
+        ("forces of lam", "massless coordinate"),
+        "dense output",
+        "IndexError from a run without a step",
+    ),
+    Row(POSITIONS_BY_NEWTON, "python constraint", "dense output", "the same"),
+    Row(
+        ("index3", "index1", "baumgarte*", "underlying, no projection, BDF", "ggl, DASSL"),
+        "invariant",
+        "*",
+        "a true invariant is called none, because the method does not hold it",
+        "stopped",
+    ),
+    Row(("ggl[*]", "cs", "cs, bound"), "invariant", "constant step", "the same", "stopped", sometimes=True),
+    Row("ggl[*]", "invariant", ("backward", "step bounds"), "the same", "stopped"),
+    Row("projection, euclidean, relaxed", "invariant", "backward", "the constraints are off by 1e-8"),
+    Row("srm, singular, BDF", ROPES, "plain", "crashes above 60 unknowns"),
+    Row("srm, BDF", "larger rope", "plain", "crashes above 60 unknowns"),
+    Row(
+        ("auto", *SRM),
+        ("index 2", "index 3"),
+        "foreign arguments",
+        "s0, w0, projection and motion are ignored",
+    ),
+    Row(("auto", *SRM), ("index 2", "index 3"), "progress", "ignored"),
+    Row(
+        "*",
+        ROPES,
+        "four threads",
+        "the plan of the sparse elimination is shared while it is made: crashes",
+        sometimes=True,
+    ),
+]
+"""What is wrong today."""
+
+NOT_RUN = [
+    Row(("srm, *BDF", "baumgarte"), "python constraint", "*", "thousands of steps, which call Python"),
+    Row(
+        ("srm", "srm, dopri5", "heun", "baumgarte, dopri5"),
+        "python constraint",
+        "*",
+        "the same",
+        but=("plain",),
+    ),
+    Row("srm, singular, BDF", ROPES, "*", "see DEFECTS", but=("plain",)),
+    Row("srm, BDF", "larger rope", "*", "see DEFECTS", but=("plain",)),
+    Row("srm, dopri5", "larger rope", "*", "more than 5000 steps"),
+    Row(
+        ("smooth", "dopri5", "heun", "ggl[*]", "cm", "srm", "index[13]", "baumgarte"),
+        "larger rope",
+        "four threads",
+        "long to compile, and like others",
+    ),
+]
+"""Cells that take too long, or would crash once more."""
