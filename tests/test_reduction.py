@@ -32,7 +32,7 @@ def accelerations(system, q, v, t=0.3):
     np.testing.assert_allclose(
         out[system.n : 2 * system.n], found, rtol=1e-9, atol=1e-10 * np.max(np.abs(found))
     )
-    pieces = compiled.evaluate_pieces(context, t, q, v)
+    pieces = compiled.evaluate_pieces(context, t, np.concatenate([q, v]))
     C, m = pieces["C"], system.m
     matrix = np.block([[pieces["M"], C.T], [C, np.zeros((m, m))]])
     return status, found, np.linalg.solve(matrix, np.concatenate([pieces["f"], -pieces["gamma"]]))[: system.n]

@@ -100,10 +100,10 @@ def read_npz(path: Path, system: System | None) -> Solution:
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
     history = History(data["accepted"], data["rejected"]) if "accepted" in data else None
     return Solution(
-        found,
-        str(data["method"]),
-        data["t"],
-        states,
+        system=found,
+        method=str(data["method"]),
+        t=data["t"],
+        states=states,
         outcome=str(data["message"]),
         rtol=float(data["rtol"]),
         atol=data["atol"][()],
