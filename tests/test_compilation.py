@@ -170,6 +170,7 @@ def _write_many(folder, factor):
         assert evaluate(kernel_of_this_test(factor), 2)[1][1] == pytest.approx(-1.2 * factor)
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once(own_cache):
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_write_many, args=(str(own_cache), 1.5)) for _ in range(3)]

@@ -261,6 +261,7 @@ def test_driven_problem():
     assert steps["CS"] >= 10 * steps["CM"]
 
 
+@pytest.mark.slow
 def test_many_changes_of_the_split():
     """Twenty point masses in a row, 40 coordinates, fall from the horizontal: the accuracy of GGL, and no more steps and rejections."""
 

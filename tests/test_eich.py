@@ -12,8 +12,8 @@ from holonome.papers.experiment import published
 
 
 @pytest.fixture(scope="module")
-def computed():
-    return {name: compute() for name, compute in eich.PAPER.experiments.items()}
+def computed(experiments):
+    return experiments(eich.PAPER)
 
 
 def test_published_table_satisfies_the_constraints():
@@ -43,6 +43,7 @@ def test_residual_is_at_rounding_level():
     assert solution.drift[0] <= 1e-15
 
 
+@pytest.mark.slow
 def test_table_3_1(computed):
     table = computed["table-3.1"]
     assert len(table.rows) == 25
@@ -85,6 +86,7 @@ def test_projected_value_is_the_nearest():
     assert np.max(np.abs(bdf.tangential(near, far - near))) < 1e-6
 
 
+@pytest.mark.slow
 def test_drift_of_the_wheel_set(computed):
     claims = computed["figures-1.2-and-1.3"].claims
     assert [claim.verdict for claim in claims] == ["reproduced"] * 2
@@ -92,6 +94,7 @@ def test_drift_of_the_wheel_set(computed):
     assert np.max(np.abs(with_.y)) < 1e-16 < 1e-6 < np.max(np.abs(without.y))
 
 
+@pytest.mark.slow
 def test_flying_wheel_set(computed):
     assert [claim.verdict for claim in computed["figure-1.4"].claims] == ["reproduced", "differs", "reproduced"]
     assert len(computed["figure-1.4"].panels) == 5
@@ -133,6 +136,7 @@ def test_kepler_equation(eccentricity):
     assert np.allclose(E - eccentricity * np.sin(E), M, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_all_experiments_draw(computed, tmp_path):
     for experiment in computed.values():
         table, picture, *_ = experiment.save(tmp_path)
@@ -141,6 +145,7 @@ def test_all_experiments_draw(computed, tmp_path):
         assert str(experiment).startswith(experiment.heading[:40])
 
 
+@pytest.mark.slow
 def test_pictures_with_several_values(computed):
     axes = computed["table-3.1"].draw(Canvas().subplots())
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["without, published", "without, measured", "with, published", "with, measured"]
@@ -152,6 +157,7 @@ def test_command():
     assert "Only those parts of the errors that lie in the manifold" in result.output
 
 
+@pytest.mark.slow
 def test_the_flight_is_animated(tmp_path):
     """Figure 1.4 is saved as numbers, a strip of pictures and an animation, which has as many frames as were asked for and moves."""
     from PIL import Image

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_as_a_script(path, tmp_path):
     command = [sys.executable, "-X", "utf8", "-W", "error", "-W", "ignore:FigureCanvasAgg", path]

@@ -340,6 +340,7 @@ def test_a_black_box_hides_its_equations(update):
     assert np.max(sol.history.iterations) <= 8
 
 
+@pytest.mark.slow
 def test_two_black_boxes_with_a_nonlinear_joint():
     """A double pendulum of two programs that know nothing of each other; the mobility of the upper mass, on its own rod, changes as it swings."""
     systems = double_pendulum(1.0, 2.0).subsystems

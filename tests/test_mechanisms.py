@@ -352,6 +352,7 @@ def test_pendulum_is_exact_at_late_times(theta0, t):
     assert np.allclose(np.concatenate([q, v, lam]).ravel(), expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if mechanisms.get(name).reference and name not in ("slider_crank", "wheelset")])
 def test_reference_is_reproduced(name):
     """To the digits that it claims, relative to the largest entry of each vector; that of the wheel set has a test of its own, where it costs less."""

@@ -31,8 +31,8 @@ def call(*arguments, code: int = 0):
 
 
 @pytest.fixture(scope="module")
-def computed():
-    return {name: compute() for name, compute in EXPERIMENTS.items()}
+def computed(experiments):
+    return experiments(yen_petzold_1996.PAPER)
 
 
 def test_papers_are_found_and_loaded_late():
@@ -47,7 +47,7 @@ def test_papers_are_found_and_loaded_late():
 
 
 def test_published_numbers_are_in_the_wheel(tmp_path):
-    pytest.importorskip("hatchling")
+    pytest.importorskip("hatchling", reason="needs hatchling: pip install -e '.[test]'")
     from pathlib import Path
 
     root = Path(__file__).parents[1]
@@ -91,6 +91,7 @@ def test_all_tables_and_figures_are_there():
             "algorithm-2.1", "theorem-3.1", "theorem-4.1", "lemma-2.2", "lemma-3.1", "lemma-4.1"} == set(EXPERIMENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_prints_and_saves(name, computed, tmp_path):
     result = computed[name]
@@ -104,7 +105,10 @@ def test_every_experiment_prints_and_saves(name, computed, tmp_path):
         assert row.verdict != "differs" or row.why
 
 
-@pytest.mark.parametrize("table", ["table_5_1", "table_5_2", "table_5_3", "table_5_4"])
+SLOW = [pytest.param(table, marks=pytest.mark.slow) for table in ("table_5_3", "table_5_4")]
+
+
+@pytest.mark.parametrize("table", ["table_5_1", "table_5_2", *SLOW])
 def test_published_numbers_are_shown_as_they_are(table, computed):
     rows = [row for row in computed[table.replace("_", "-", 1).replace("_", ".")].rows if row.published]
     shown = [(*row.case.values(), *map(str, row.published.values())) for row in rows]
@@ -128,6 +132,7 @@ def test_table_5_1_of_yen_petzold(computed):
     assert computed["table-5.1"].claims[0].verdict == "reproduced"
 
 
+@pytest.mark.slow
 def test_tables_5_3_and_5_4_of_yen_petzold(computed):
     """On an isotropic bushing CS and CM take about the same steps; CM cannot be a hundred times better."""
     for name in ("table-5.3", "table-5.4"):

@@ -15,8 +15,8 @@ HEUN = hn.RungeKutta("heun", step=1e-3)
 
 
 @pytest.fixture(scope="module")
-def computed():
-    return {name: compute() for name, compute in paper.PAPER.experiments.items()}
+def computed(experiments):
+    return experiments(paper.PAPER)
 
 
 def rows(experiment, **case):
@@ -26,6 +26,7 @@ def rows(experiment, **case):
 # the paper
 
 
+@pytest.mark.slow
 def test_every_experiment_is_there_prints_and_saves(computed, tmp_path):
     tables, figures = [f"table-6.{i}" for i in range(1, 6)], ["figure-5.1", "figure-6.1", "figure-6.2", "example-3.1", "theorem-2.1", "theorem-2.2", "theorem-4.1", "remark-4.1"]
     assert set(computed) == {*tables, *figures}
@@ -71,6 +72,7 @@ def test_table_6_4(computed):
     assert any("h ‖GBE‖/ε" in note for note in computed["table-6.4"].notes)
 
 
+@pytest.mark.slow
 def test_slider_crank_up_to_70(computed):
     """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by more than 100."""
     assert [claim.verdict for claim in computed["figure-6.1"].claims] == ["reproduced", "differs"]
@@ -437,6 +439,7 @@ def test_a_start_in_a_singular_position_is_explained(omega2, reason):
             hn.solve(system, (0, 1), q0, v0, method=method)
 
 
+@pytest.mark.slow
 def test_beside_a_singular_position_a_start_is_possible():
     """As the message says, and as close as 1e-9."""
     system, (q0, v0) = hn.mechanisms.slider_crank().system, upright(3.0, -3.0)

@@ -10,10 +10,11 @@ from holonome.papers.experiment import published
 
 
 @pytest.fixture(scope="module")
-def computed():
-    return {name: compute() for name, compute in paper.PAPER.experiments.items()}
+def computed(experiments):
+    return experiments(paper.PAPER)
 
 
+@pytest.mark.slow
 def test_all_experiments_print_and_save(computed, tmp_path):
     assert set(computed) == {"table-1", "iterations", "table-2", "table-3", "table-4", "mixed-solvers", "convergence", "mass-ratios"}
     for result in computed.values():
@@ -25,7 +26,10 @@ def test_all_experiments_print_and_save(computed, tmp_path):
         assert all(row.verdict != "differs" or row.why for row in result.rows)
 
 
-@pytest.mark.parametrize("table", ["table_1", "iterations", "table_2", "table_3", "table_4", "mixed_solvers"])
+SLOW = [pytest.param(table, marks=pytest.mark.slow) for table in ("table_2", "table_3", "mixed_solvers")]
+
+
+@pytest.mark.parametrize("table", ["table_1", "iterations", "table_4", *SLOW])
 def test_published_numbers_are_shown_as_they_are(table, computed):
     rows = [row for row in computed[table.replace("_", "-")].rows if row.published]
     shown = [(*row.case.values(), *row.published.values()) for row in rows]
@@ -33,6 +37,7 @@ def test_published_numbers_are_shown_as_they_are(table, computed):
         assert [float(value) if value not in "ab" else value for value in map(str, case)] == [float(value) if value not in "ab" else value for value in line.values()]
 
 
+@pytest.mark.slow
 def test_what_reproduces_and_what_does_not(computed):
     verdicts = {name: [row.verdict for row in result.rows if row.published] for name, result in computed.items()}
     assert verdicts["table-2"] == ["reproduced", "reproduced", "differs", "reproduced"]

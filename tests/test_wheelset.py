@@ -58,6 +58,7 @@ def test_published_solution(method):
     assert all(np.max(np.abs(found[name] - getattr(reference, name))) < limit for name, limit in allowed.items())
 
 
+@pytest.mark.slow
 def test_digits_of_the_published_solution():
     """An explicit and an implicit method agree to 8 digits, and to those that the reference claims with it."""
     explicit, implicit = at_end(run("dop853", 1e-13)), at_end(run("bdf", 1e-11, keep_steps=False, t_eval=[10.0]))
@@ -84,6 +85,7 @@ def test_wheel_set_leaves_the_track_without_projection():
     assert late > 3 * early
 
 
+@pytest.mark.slow
 def test_scipy_finds_the_same_motion():
     """From the plain functions by CasADi and SciPy, with Newton's method for contact points and multipliers in between."""
     q, v = Plain(WHEELSET).integrate(WHEELSET, [0.05, 0.1], rtol=1e-9, atol=1e-12)
