@@ -275,6 +275,7 @@ RIGID["turning"] = RIGID["bushing"]
 STIFF = {"driven": driven, "bushing": bushing(end_of_rod), "turning": bushing(in_frame_of_rod)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STIFF)
 def test_steps_are_those_of_the_rigid_limit_and_the_error_falls_with_the_tolerance(name):
     """ε = 1e-2 … 1e-10.  The slow motion differs from the rigid one by O(ε²) for the bushings, and not at all

@@ -80,6 +80,7 @@ def test_published_solution(method):
     )
 
 
+@pytest.mark.slow
 def test_digits_of_the_published_solution():
     """An explicit and an implicit method agree to 8 digits, and with the reference to those it claims."""
     explicit = at_end(run("dop853", 1e-13))
@@ -107,6 +108,7 @@ def test_wheel_set_leaves_the_track_without_projection():
     assert late > 3 * early
 
 
+@pytest.mark.slow
 def test_scipy_finds_the_same_motion():
     """From the plain functions by CasADi and SciPy, with Newton's method for contact points and multipliers
     in between.
