@@ -259,7 +259,7 @@ def test_first_use_is_announced_once(engine, fresh_machine, monkeypatch, capsys)
     assert re.fullmatch(r"holonome: compiling its engine, once on this machine .*\n", capsys.readouterr().err)
     warmup.announce_first_use()
     monkeypatch.setattr(warmup, "_asked", False)
-    (fresh_machine / "runge_kutta.advance-1.py311.nbi").touch()
+    (fresh_machine / "loop.advance_with_holonome_integrators_runge_kutta_steps-1.py311.nbi").touch()
     warmup.announce_first_use()
     assert capsys.readouterr().err == ""
 

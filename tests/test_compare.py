@@ -185,8 +185,7 @@ def test_ctrl_c_ends_the_comparison(pendulum, monkeypatch):
 
     def interrupted(*arguments, **options):
         solution = real(*arguments, **options)
-        solution.status, solution.outcome = -1, "interrupted at t = 0.5"
-        return solution
+        return solution.changed(status=-1, outcome="interrupted at t = 0.5")
 
     monkeypatch.setattr(module, "solve", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -70,8 +70,6 @@ ROPES = ("large rope", "larger rope")
 MECHANICAL = ("[!as]*", "smooth")
 """All but "auto" and what begins with "srm"."""
 
-EXPLICIT = ("auto", "dopri5", "dop853", "heun", "dopri5, no projection", "baumgarte, dopri5")
-
 LIMITS = [
     Row(SRM, ("no constraints", "ode"), "*", "there is nothing to regularize", "refused"),
     Row(SRM, "forces of lam", "*", "y takes the place of the multipliers", "refused"),
@@ -97,9 +95,8 @@ DEFECTS = [
         "the message blames Newton's method, masses or constraints",
         sometimes=True,
     ),
-    Row(EXPLICIT, "states", ("inconsistent position", "repair"), "explicit methods do not look at the start"),
     Row(
-        (*POSITIONS_BY_NEWTON, "bdf", "underlying, *", "projection, *"),
+        (*POSITIONS_BY_NEWTON, "bdf", "underlying, BDF", "projection, *"),
         "unknowns",
         "dense output",
         "the unknowns are solved for from an old guess, which leads to another branch",
@@ -129,22 +126,7 @@ DEFECTS = [
     Row(("ggl[*]", "cs", "cs, bound"), "invariant", "constant step", "the same", "stopped", sometimes=True),
     Row("ggl[*]", "invariant", ("backward", "step bounds"), "the same", "stopped"),
     Row("projection, euclidean, relaxed", "invariant", "backward", "the constraints are off by 1e-8"),
-    Row("srm, singular, BDF", ROPES, "plain", "crashes above 60 unknowns"),
-    Row("srm, BDF", "larger rope", "plain", "crashes above 60 unknowns"),
-    Row(
-        ("auto", *SRM),
-        ("index 2", "index 3"),
-        "foreign arguments",
-        "s0, w0, projection and motion are ignored",
-    ),
-    Row(("auto", *SRM), ("index 2", "index 3"), "progress", "ignored"),
-    Row(
-        "*",
-        ROPES,
-        "four threads",
-        "the plan of the sparse elimination is shared while it is made: crashes",
-        sometimes=True,
-    ),
+    Row("srm, BDF", ROPES, "*", "the iterations do not settle above 60 unknowns", "stopped", sometimes=True),
 ]
 """What is wrong today."""
 
@@ -157,7 +139,7 @@ NOT_RUN = [
         "the same",
         but=("plain",),
     ),
-    Row("srm, singular, BDF", ROPES, "*", "see DEFECTS", but=("plain",)),
+    Row("srm, singular, BDF", ROPES, "*", "thousands of steps", but=("plain",)),
     Row("srm, BDF", "larger rope", "*", "see DEFECTS", but=("plain",)),
     Row("srm, dopri5", "larger rope", "*", "more than 5000 steps"),
     Row(

@@ -75,7 +75,7 @@ def test_the_trapezoidal_rule_has_order_two(pendulum):
 def test_they_enter_a_comparison(pendulum):
     found, _ = pendulum
     table = hn.compare(found.system, (0, 1), found.q0, found.v0, methods=list(METHODS.values()), rtols=[1e-4])
-    assert all(trial.success for trial in table.trials)
+    assert all(trial.success for trial in table.rows)
 
 
 def test_a_refusal_names_the_reason():

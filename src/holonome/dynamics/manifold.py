@@ -120,10 +120,10 @@ class Manifold:
 
     def _tangential_to_constraints(self, x: ca.SX) -> ca.SX:
         n, model = self.model.n, self.model
-        x_q, x_v = x[:n], x[n : 2 * n]
+        x_q, x_v, x_s = ca.vertsplit(x, [0, n, 2 * n, model.y.numel()])
         x_q = x_q + self.position.onto(model.G @ x_q)
         x_v = x_v + self.all.onto(model.C @ x_v + model.D @ x_q)
-        return ca.vertcat(x_q, x_v, x[2 * n :])
+        return ca.vertcat(x_q, x_v, x_s)
 
     def _along_invariants(self, x: ca.SX, residual: ca.SX | float) -> ca.SX:
         """Add to x what makes ∇I x = −residual."""

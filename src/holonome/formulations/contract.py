@@ -26,7 +26,23 @@ if TYPE_CHECKING:
 
 
 class Formulation:
-    """Base class of all formulations; see :mod:`holonome.formulations.contract`."""
+    """Base class of all formulations; see :mod:`holonome.formulations.contract`.
+
+    Examples
+    --------
+    Index 3 with an error test that sees the velocities too, as a formulation of one's own:
+
+    >>> from dataclasses import dataclass
+    >>> import holonome as hn
+    >>> @dataclass(frozen=True)
+    ... class Mine(hn.Formulation):
+    ...     offers = ("residual",)
+    ...     def residual(self, model):
+    ...         return hn.Index3(error_test="qv").residual(model)
+    >>> pendulum = hn.mechanisms.pendulum()
+    >>> hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=hn.Method(Mine(), hn.BDF())).success
+    True
+    """
 
     offers: ClassVar[tuple[str, ...]] = ()
     drifts: bool = False

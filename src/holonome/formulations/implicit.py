@@ -83,7 +83,14 @@ class Residual:
     accelerations
         Whether the unknowns behind λ are the accelerations.
     initial
-        Values of the unknowns behind q, v, λ at the start, as expressions of these; None is zero.
+        Values of the unknowns behind q, v, s, λ at the start, as expressions of these; None is zero.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> residual = hn.GGL().residual(hn.mechanisms.pendulum().system.model)
+    >>> residual.size, residual.multipliers  # q, v, λ and μ
+    (6, 2)
     """
 
     Y: ca.SX

@@ -53,7 +53,14 @@ class Request(NamedTuple):
 
 
 class Integrator(ABC):
-    """Base class of all integrators; see :mod:`holonome.integrators.contract`."""
+    """Base class of all integrators; see :mod:`holonome.integrators.contract`.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> hn.BDF().form(hn.GGL()), hn.RungeKutta().form(hn.GGL())
+    ('residual', None)
+    """
 
     needs: ClassVar[tuple[str, ...]] = ()
     step: float | None = None

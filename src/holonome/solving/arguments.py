@@ -28,6 +28,8 @@ def checked_system(system: Any, parameters: Any, w0: Any) -> Any:
             raise TypeError(f"parameters: {parameters!r}; give a dict of names and values")
         system = system.with_parameters(**parameters)
     if w0 is not None:
+        if not system.mechanical:
+            raise ValueError("w0: a problem of index 2 or 3 has no unknowns of this kind; leave it out")
         system = system.with_unknowns(vector("w0", w0, len(system.unknowns)))
     return system
 
@@ -122,3 +124,11 @@ def absolute_tolerances(atol: Any, rtol: Any, n: int, levels: int, states: int) 
     if array.shape == (levels * n,) and states:
         array = np.append(array, np.full(states, np.mean(array)))
     return array
+
+
+def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
+    """Arguments of solve that mean nothing for a problem of index 2 or 3."""
+    given = {"projection": projection is not None, "motion": motion != "all", "repair": bool(repair)}
+    for argument, used in given.items():
+        if used:
+            raise ValueError(f"{argument}: it has no meaning for a problem of index 2 or 3; leave it out")

@@ -352,7 +352,7 @@ def hidden_stiffness(solution: Solution) -> str:
     elements are safe from that.
     """
     system, n = solution.system, solution.system.n
-    if system.supplied or not solution.steps or not solution.t.size:
+    if not n or system.supplied or not solution.steps or not solution.t.size:
         return ""
     large = kernels(system).sparse
     kernel = system.kernel("stiffness of force", _stiffness_over_mass if large else _mass_and_stiffness)

@@ -116,6 +116,8 @@ def solve(
     """
     announce_first_use()
     system = arguments.checked_system(system, parameters, w0)
+    if not system.mechanical:
+        arguments.refuse_for_general(projection, motion, repair)
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
