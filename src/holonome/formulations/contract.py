@@ -30,7 +30,7 @@ class Formulation:
 
     Examples
     --------
-    Index 3 with an error test that sees the velocities too, as a formulation of one's own:
+    A formulation of one's own, which borrows its equations from another:
 
     >>> from dataclasses import dataclass
     >>> import holonome as hn
@@ -38,9 +38,9 @@ class Formulation:
     ... class Mine(hn.Formulation):
     ...     offers = ("residual",)
     ...     def residual(self, model):
-    ...         return hn.Index3(error_test="qv").residual(model)
-    >>> pendulum = hn.mechanisms.pendulum()
-    >>> hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=hn.Method(Mine(), hn.BDF())).success
+    ...         return hn.GGL(error_test="q").residual(model)
+    >>> pendulum, method = hn.mechanisms.pendulum(), hn.Method(Mine(), hn.BDF())
+    >>> hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=method).success
     True
     """
 

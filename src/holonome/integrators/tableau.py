@@ -39,8 +39,9 @@ class Tableau:
 
     >>> import numpy as np, holonome as hn
     >>> midpoint = hn.Tableau(
-    ...     name="midpoint", title="the midpoint rule", a=np.array([[0, 0], [0.5, 0]]), b=np.array([0.0, 1.0]),
-    ...     c=np.array([0.0, 0.5]), errors=(np.array([-1.0, 1.0, 0.0]),), order=2, error_order=1, stable=2.0)
+    ...     name="midpoint", title="the midpoint rule",
+    ...     a=np.array([[0, 0], [0.5, 0]]), b=np.array([0.0, 1.0]), c=np.array([0.0, 0.5]),
+    ...     errors=(np.array([-1.0, 1.0, 0.0]),), order=2, error_order=1, stable=2.0)
     >>> pendulum = hn.mechanisms.pendulum()
     >>> method = hn.Method(hn.UnderlyingODE(), hn.RungeKutta(midpoint))
     >>> hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=method, rtol=1e-4).success

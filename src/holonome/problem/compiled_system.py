@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -31,7 +30,7 @@ class CompiledSystem:
     _supplied: dict[int, Supplied]
     _solved: dict[str, tuple[int, ca.SX]]
 
-    @cached_property
+    @property
     def context_size(self) -> int:
         """Doubles that a context holds behind its record."""
         return self.model.p.numel()
