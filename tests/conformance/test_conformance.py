@@ -17,6 +17,9 @@ THREADS = "four threads"
 KNOWN = [*LIMITS, *DEFECTS]
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.mark.parametrize("kind", THREADED)
 def test_threads_on_first_use(kind: str, tmp_path, monkeypatch) -> None:
     """With an empty cache of models, so that all of them compile."""
