@@ -221,8 +221,8 @@ class _Search:
             return False
         name = f"driven {len(self.driven) + 1}"
         self.driven[name] = lambda t, q: (
-            q[point.rows] - self.gradients(t, q)[row, point.rows] / self._curvature(row, point, t, q)
-        )  # type: ignore[misc]
+            q[point.rows] - self.gradients(t, q)[row, point.rows] / self._curvature(row, point, t, q)  # type: ignore
+        )
         self.sliders.append(name)
         return self._connect(row, name, point.name)
 

@@ -273,7 +273,7 @@ def figures_1_2_and_1_3(progress: Progress) -> Figure:
     )
 
 
-FLIGHT_TOLERANCE, FLIGHT_END = 7e-3, 100.0
+FLIGHT_TOLERANCE, FLIGHT_END = 8e-3, 100.0
 """A tolerance just small enough to resolve the hunting motion, with which the wheel set rises, and a run ten
 times as long as in the paper.
 """
