@@ -282,7 +282,7 @@ times as long as in the paper.
 @PAPER.experiment("figure-1.4", "the flying wheel set, without and with projection")
 def figure_1_4(progress: Progress) -> Figure:
     """
-    The wheel set in cross section, at five instants of a run of 100 s with the loose tolerance 7e-3: without
+    The wheel set in cross section, at five instants of a run of 100 s with the loose tolerance 8e-3: without
     projection it leaves the rails, with projection it stays. The titles tell how high it is without.
     """
     drawing, solutions = hn.mechanisms.wheelset().drawing, {}
