@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import FrozenInstanceError
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,18 +17,21 @@ class Frozen:
     """
 
     _defaults: dict[str, Any] = {}  # noqa: RUF012
+    _count: ClassVar[int] = 0
     _required: frozenset[str] = frozenset()
 
     def __init_subclass__(cls) -> None:
         names = inspect.get_annotations(cls)
         cls._defaults = {name: vars(cls)[name] for name in names if name in vars(cls)}
         cls._required = frozenset(names) - set(cls._defaults)
+        cls._count = len(cls._required) + len(cls._defaults)
 
     def __init__(self, **fields: Any) -> None:
-        if not (fields.keys() >= self._required and fields.keys() <= self._required | self._defaults.keys()):
+        values = self.__dict__
+        values.update(self._defaults)
+        values.update(fields)
+        if len(values) != self._count or not self._required <= fields.keys():
             raise TypeError(f"{type(self).__name__}: fields {sorted(self._required ^ fields.keys())}")
-        self.__dict__.update(self._defaults)
-        self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"{type(self).__name__}.{name}: a result cannot be changed")
