@@ -22,7 +22,7 @@ import numpy as np
 import holonome as hn
 from harness.tables import write_rows
 from adapters.holonome import bare_evaluation
-from holonome.solving.stepping import Explicit
+from holonome.integrators.runge_kutta import RungeKuttaStepper
 
 MECHANISMS, TOLERANCES, REPEATS = ("pendulum", "slider_crank_unequal", "andrews"), (1e-4, 3e-6, 1e-6), 1500
 
@@ -35,7 +35,7 @@ class Loop:
     """The compiled loop, with a clock."""
 
     def __init__(self) -> None:
-        self.loop, self.spent = Explicit.advance, 0.0
+        self.loop, self.spent = RungeKuttaStepper.advance, 0.0
 
     def __call__(self, *arguments) -> int:
         begin = time.perf_counter()
@@ -63,7 +63,7 @@ def measure(name: str, tolerance: float) -> dict:
         return loop.spent
 
     sol, call = solve(), best(whole)
-    with patch.object(Explicit, "advance", staticmethod(loop)):
+    with patch.object(RungeKuttaStepper, "advance", staticmethod(loop)):
         compiled = best(inside)
     evaluation = min(
         bare_evaluation(mechanism.system, np.concatenate([mechanism.q0, mechanism.v0])) for _ in range(5)
