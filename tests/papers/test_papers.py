@@ -57,7 +57,7 @@ def test_published_numbers_are_in_the_wheel(tmp_path):
     pytest.importorskip("hatchling", reason="needs hatchling: pip install -e '.[test]'")
     from pathlib import Path
 
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     build = (
         f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; "
         f"print(build_wheel({str(tmp_path)!r}))"

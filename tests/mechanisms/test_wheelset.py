@@ -6,9 +6,9 @@ import importlib
 
 import numpy as np
 import pytest
+from test_mechanisms import Plain, parameters
 
 import holonome as hn
-from test_mechanisms import Plain, parameters
 
 MODULE = importlib.import_module("holonome.mechanisms.wheelset")
 WHEELSET = hn.mechanisms.wheelset()

@@ -201,7 +201,7 @@ def test_contents_and_misprints_name_experiments_that_exist(name):
 
 @pytest.mark.parametrize("module", ["ascher_lin_1995", "wang_hou_modnak_2011", "yen_petzold_1996"])
 def test_the_documentation_tells_the_same_misprints(module):
-    text = (Path(__file__).parents[1] / "docs" / "papers" / f"{module}.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "papers" / f"{module}.md").read_text(encoding="utf-8")
     for misprint in getattr(papers, module).PAPER.misprints:
         line = " | ".join(
             part.replace("|", "\\|")
@@ -232,7 +232,7 @@ def test_nothing_is_no_report(tmp_path):
 
 def test_pages_and_papers_are_in_the_wheel(tmp_path):
     pytest.importorskip("hatchling", reason="needs hatchling: pip install -e '.[test]'")
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     build = (
         f"import os; os.chdir({str(root)!r}); from hatchling.build import build_wheel; "
         f"print(build_wheel({str(tmp_path)!r}))"

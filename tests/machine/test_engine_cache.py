@@ -15,7 +15,7 @@ import pytest
 
 from holonome.machine import engine_cache
 
-SOURCE = Path(__file__).parents[1] / "src" / "holonome"
+SOURCE = Path(__file__).parents[2] / "src" / "holonome"
 
 ADD = """
 from numba import njit

@@ -1,0 +1,76 @@
+"""Jumps and kinks in time."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import holonome as hn
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "ggl"])
+@pytest.mark.parametrize("span", [(0.0, 10.0), (10.0, 0.0)])
+def test_a_pulse_of_a_millisecond_is_not_skipped(method, span):
+    """At rest until the pulse F on (a, b); then the oscillator moves as F (cos(t − b) − cos(t − a)), against
+    the direction of time with a and b exchanged.
+    """
+    system = hn.System(1.0, lambda t, q: -q + np.where((t >= 3) & (t < 3.001), 1000.0, 0.0), n=1)
+    sol = hn.solve(system, span, [0.0], method=method, rtol=1e-8, atol=1e-9, dense_output=method != "ggl")
+    end, (a, b) = span[1], (3.0, 3.001) if span[1] > span[0] else (3.001, 3.0)
+    assert sol.q[0, -1] == pytest.approx(
+        1000 * (np.cos(end - b) - np.cos(end - a)), abs=2e-5 if method == "ggl" else 1e-7
+    )
+    assert sol.rejections < (15 if method == "ggl" else 10)
+    if sol.sol is not None:
+        times = np.linspace(3.002, 9, 50)
+        exact = 1000 * (np.cos(times - 3.001) - np.cos(times - 3)) if span[1] > span[0] else 0 * times
+        np.testing.assert_allclose(sol.sol(times)[0][0], exact, atol=1e-6)
+
+
+def test_jumps_and_kinks_in_time_cost_no_rejections():
+    def square_wave(t, q, v):
+        return (
+            -4 * q
+            - 0.2 * v
+            + np.sign(np.sin(3 * t + 0.5))
+            + np.interp(t, [0.0, 2.0, 4.0, 20.0], [0.0, 1.0, 0.0, 0.0])
+        )
+
+    system = hn.System(1.0, square_wave, n=1)
+    sol = hn.solve(system, (0, 10), [0.0], rtol=1e-9, atol=1e-10)
+    assert sol.success
+    assert sol.rejections <= 5
+    times = np.linspace(0, 10, 41)
+    reference = solve_ivp(
+        lambda t, y: [y[1], square_wave(t, y[:1], y[1:])[0]],
+        (0, 10),
+        [0.0, 0.0],
+        rtol=1e-11,
+        atol=1e-12,
+        t_eval=times,
+        max_step=0.01,
+    )
+    found = hn.solve(system, (0, 10), [0.0], rtol=1e-9, atol=1e-10, t_eval=times)
+    np.testing.assert_allclose(found.q[0], reference.y[0], atol=1e-6)
+
+
+def test_switches_follow_the_parameters():
+    system = hn.System(1.0, lambda t, q, p: -q + np.where(t > p.on, 1.0, 0.0), n=1, parameters={"on": 2.0})
+    for on in (2.0, 3.5):
+        sol = hn.solve(system, (0, 5), [0.0], parameters={"on": on}, rtol=1e-10, atol=1e-11)
+        assert sol.q[0, -1] == pytest.approx(1 - np.cos(5 - on), abs=1e-8)
+        assert np.min(np.abs(sol.t - on)) < 1e-12
+
+
+def test_functions_that_write_into_their_arguments():
+    """They get copies, on every branch anew."""
+
+    def force(q, v):
+        q[0] = 2 * q[0]
+        v[1] += 1.0
+        return np.array([-q[0], -q[1] if q[1] > 0 else -2 * q[1]]) - 0.0 * v
+
+    def same(q):
+        return np.array([-2 * q[0], -q[1] if q[1] > 0 else -2 * q[1]])
+
+    first, second = (hn.solve(hn.System(1.0, f, n=2), (0, 3), [1.0, 0.5]) for f in (force, same))
+    np.testing.assert_allclose(first.q[:, -1], second.q[:, -1], rtol=1e-12)
