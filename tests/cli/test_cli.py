@@ -558,6 +558,8 @@ def test_ctrl_c_is_code_130(model):
                 program,
                 command,
                 str(endless),
+                "--max-steps",
+                "1000000000",
                 *(["--points", "2"] if command == "run" else ["--method", "dopri5"]),
             ],
             stdout=subprocess.PIPE,
