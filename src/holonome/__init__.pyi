@@ -50,7 +50,7 @@ from holonome.problem.general import Index3System as Index3System
 from holonome.problem.ode import ODE as ODE
 from holonome.problem.system import System as System
 from holonome.results.general import HigherIndexSolution as HigherIndexSolution
-from holonome.results.solution import History as History
+from holonome.results.history import History as History
 from holonome.results.solution import Solution as Solution
 from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods

@@ -10,6 +10,8 @@ SINGULAR, and the dense fallback is called instead (:mod:`holonome.dynamics.dens
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -42,6 +44,8 @@ EMITTED_UP_TO = 100
 two to four times as fast as the loops, but takes seconds to derive.
 """
 
+_NONE = (None, None, np.zeros(0))
+
 LARGEST_DENSE = 5000
 """Coordinates and constraints beyond which there is no memory for the dense kernels."""
 
@@ -61,7 +65,7 @@ class Kernels:
         self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
         self.sparse = model.n + model.rows > EMITTED_UP_TO and not model.I.numel() and not model.lam.numel()
         self.dense = not self.sparse and emitted.elimination_cost(model) > emitted.LARGEST_ELIMINATION
-        self._templates: dict[int, tuple[np.ndarray, int]] = {}
+        self._latest: dict[int, tuple[Any, Any, np.ndarray]] = {}  # contexts for the values used last
 
     @made_once
     def _emitted(self) -> emitted.Emitted:
@@ -131,24 +135,20 @@ class Kernels:
         """A context for one run of this system, or of a copy with other parameters; ``extra`` doubles are
         reserved behind the parameters.
         """
-        template, rest = self._template(extra)
-        if rest:
-            context = np.zeros(template.size + rest)  # not touched until the dense kernels need it
-            context[: template.size] = template
-        else:
-            context = template.copy()
+        parameters, unknowns, kept = self._latest.get(extra, _NONE)
+        if parameters is system.parameters and unknowns is system.unknowns:
+            return kept.copy()
+        template, rest = self.system.compiled.once(("context", extra), lambda: self._template(extra))
+        context = np.zeros(template.size + rest)  # zeros are not touched until the dense kernels need them
+        context[: template.size] = template
         context[PARAMETERS : PARAMETERS + system.parameters.size] = system.parameters.flat
         system.fill_guess(context)
+        if not rest:
+            self._latest[extra] = system.parameters, system.unknowns, context.copy()
         return context
 
     def _template(self, extra: int) -> tuple[np.ndarray, int]:
         """What contexts begin with, and the number of zeros that follow."""
-        with self.system.compiled.lock:
-            if extra not in self._templates:
-                self._templates[extra] = self._new_template(extra)
-            return self._templates[extra]
-
-    def _new_template(self, extra: int) -> tuple[np.ndarray, int]:
         n, m, mg, states = self.n, self.rows, self.position_rows, len(self.system.states)
         template = self.system.context(extra)
         Context.set(

@@ -30,7 +30,6 @@ from holonome.integrators.contract import (
     Record,
     Request,
     Stepper,
-    check_start,
     fill_behind,
     initial_multipliers,
     initial_unknowns,
@@ -38,6 +37,7 @@ from holonome.integrators.contract import (
 from holonome.integrators.dassl import MOST
 from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.sequential import ImplicitSequential
+from holonome.integrators.start_check import check_start
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SPARE, Context
 
@@ -168,38 +168,49 @@ def history_fields(size: int, one: int) -> dict[str, Any]:
     return fields | {"yy": 2 * size, "phi": (MOST + 3) * size, "scratch": one + 3, "row_scale": one}
 
 
+_read_counts, _ = BDFState.stretch("njev", "error_failures", OWN)
+_read_rank, _ = Context.stretch("rank", "rank")
+
+
+def matrix_counts(memory: np.ndarray) -> dict[str, int]:
+    """Jacobians, factorizations and failures of a run."""
+    matrices, newton_failures, error_failures = _read_counts(memory)
+    return {
+        "njev": matrices,
+        "nlu": matrices,
+        "newton_failures": newton_failures,
+        "error_failures": error_failures,
+    }
+
+
+def newton_fields(integrator: BDF, constant: float) -> dict[str, Any]:
+    """What BDF is told about its order and Newton's method."""
+    return {
+        "max_order": integrator.order or integrator.max_order,
+        "max_iterations": 10 if constant else 4,
+        "newton_tolerance": integrator.newton_tolerance,
+        "rate_floor": integrator.rate_floor,
+    }
+
+
 class BDFStepper(Stepper):
     """BDF on an implicit formulation."""
 
     advance = staticmethod(bdf_steps.advance)
+    interpolant = bdf_steps.interpolant
     implicit = True
     far_side = False
 
     def __init__(self, integrator: BDF, request: Request) -> None:
         super().__init__(request)
         self.integrator = integrator
+        self.layout_key = (integrator, self.formulation)
         self.columns = self.system.state_size + self.system.m
 
     @property
     def compiled(self) -> ImplicitKernels:
         system, formulation = self.system, self.formulation
         return system.compiled.once(("implicit", formulation), lambda: formulation.kernels(system))
-
-    def memory(self, events: int) -> np.ndarray:
-        memory = self.lay_out(
-            (self.formulation,), events, bdf_steps.interpolant.address, self._own, self.watch_fields
-        )
-        integrator = self.integrator
-        memory[RunState.places.constant] = self.constant
-        BDFState.set(
-            memory,
-            OWN,
-            max_order=integrator.order or integrator.max_order,
-            max_iterations=10 if self.constant else 4,
-            newton_tolerance=integrator.newton_tolerance,
-            rate_floor=integrator.rate_floor,
-        )
-        return memory
 
     def _own(self) -> list:
         system, compiled, formulation = self.system, self.compiled, self.formulation
@@ -234,7 +245,9 @@ class BDFStepper(Stepper):
             "projected": 2 * state + 1,
             "kept": 2,
         }
-        return [(BDFState, fields | self._projection_fields())]
+        return [
+            (BDFState, newton_fields(self.integrator, self.constant) | fields | self._projection_fields())
+        ]
 
     def finish_layout(self, memory: np.ndarray) -> None:
         """Some vectors stand in the formulation's own memory."""
@@ -259,11 +272,11 @@ class BDFStepper(Stepper):
         """Accelerations and multipliers at the start; or why there are none."""
         self.prepare_context(context)
         t0, y, m = beginning.t0, beginning.y, self.system.m
-        code, rate = check_start(self.system, context, beginning)
+        code, rate = check_start(self.system, memory, context, beginning.trusted)
         if code != OK:
             return code
         lam = initial_multipliers(self.system, context, beginning)
-        if Context.of(context)["rank"] < m:
+        if _read_rank(context)[0] < m:
             self._leave_out_redundant(memory, context, t0, y, lam)
         self._fill(memory, context, t0, np.concatenate([y, lam]), rate)
         return OK
@@ -305,18 +318,15 @@ class BDFStepper(Stepper):
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
     ) -> None:
         """Y and Y′ at the start, from (q, v, s, λ) and the rates of the state."""
-        compiled, size = self.compiled, self.compiled.size
+        compiled = self.compiled
         start = BDFState.vector(memory, "yy", OWN)
         start[:] = initial_unknowns(self.system, compiled, context, t0, shown, rate)
-        RunState.vector(memory, "y")[: self.columns] = start[: self.columns]
+        begin = self.given[0].start
+        memory[begin : begin + self.columns] = start[: self.columns]
         if compiled.prediction:
             block = BDFState.vector(memory, "block", OWN)
             FormulationState.set(block, fresh=1)
-            run_kernel(compiled.prediction, t0, start.copy(), block, context, np.zeros(size))
-        atol = RunState.vector(memory, "atol")[: rate.size]
-        tolerances = BDFState.vector(memory, "atol", OWN)
-        tolerances[:] = np.max(atol)
-        tolerances[: rate.size] = atol
+            run_kernel(compiled.prediction, t0, start.copy(), block, context, np.zeros(compiled.size))
 
     def known_times(self, t0: float) -> np.ndarray | None:
         if not self.integrator.order:
@@ -348,14 +358,10 @@ class BDFStepper(Stepper):
         return rows[:, : self.columns]
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
-        own = BDFState.of(memory, OWN)
-        splits = self.compiled.splits(BDFState.vector(memory, "block", OWN))
-        jacobians = int(own["njev"])
-        failures = {
-            "error_failures": int(own["error_failures"]),
-            "newton_failures": int(own["newton_failures"]),
-        }
-        return {"njev": jacobians, "nlu": jacobians, "splits": splits, **failures}
+        counts, compiled = matrix_counts(memory), self.compiled
+        if compiled.prediction:
+            counts["splits"] = compiled.splits(BDFState.vector(memory, "block", OWN))
+        return counts
 
     def cost(self, memory: np.ndarray) -> float:
         run, (evaluation, factorization) = RunState.of(memory), self.compiled.instructions

@@ -281,6 +281,12 @@ def fit_end(w):
 @njit(cache=True, error_model="numpy")
 def _begin(w, context):
     """A run of constant order has its history already."""
+    largest = 0.0
+    for i in range(w.state):
+        w.atol[i] = w.run.atol[i]
+        largest = max(largest, w.atol[i])
+    for i in range(w.state, w.size):
+        w.atol[i] = largest
     if w.s.constant_order:
         dassl.set_weights(w)
     else:

@@ -10,7 +10,7 @@ registered.
 
 A stepper belongs to one system and one formulation, and serves any number of runs:
 
-4.  `memory` lays out the memory of a run: the `RunState`, its own records, the rank watch.
+4.  `_own` lays out its memory, behind the `RunState` of every run; ``layout_key`` is what that depends on.
 5.  `begin` fills in the initial values, or says why the run cannot start.
 6.  ``advance`` is the compiled loop (:mod:`holonome.integrators.loop`) with the functions of its family.
 7.  `dense_output` is the solution between the steps.
@@ -29,18 +29,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels
+from holonome.dynamics.kernels import dense_multipliers, kernels
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
-from holonome.integrators import loop, rank_watch
+from holonome.integrators import rank_watch
 from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
-from holonome.machine.calls import run_kernel
-from holonome.machine.context import OK, RAISED, SINGULAR, Context
+from holonome.machine.calls import NativeKernel, run_kernel
+from holonome.machine.context import OK, SINGULAR, Context
 from holonome.machine.layout import lay_out, padded, require_intact
-
-CONSISTENT = 1e-13
-"""Corrections of the initial values, relative to the largest, that count as rounding."""
 
 
 class Request(NamedTuple):
@@ -76,7 +73,10 @@ class Integrator(ABC):
 
     def form(self, formulation: Formulation) -> str | None:
         """The form in which it takes the equations of a formulation; None if there is none."""
-        return next((form for form in self.needs if form in formulation.offers), None)
+        for form in self.needs:
+            if form in formulation.offers:
+                return form
+        return None
 
 
 class Beginning(NamedTuple):
@@ -92,20 +92,21 @@ class Stepper(ABC):
     """Base class of all steppers."""
 
     advance: Callable[..., int]
+    interpolant: NativeKernel
+    layout_key: tuple  # what its memory depends on, beside the system
     columns: int
+    given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
     implicit: bool = False
     calls_python: bool = False
     far_side: bool = True
+    projects_anyway: bool = False  # whether every step ends with a projection
+    on_manifold: bool = False  # whether points need no projection before they are stored
     leaves_out_rows: bool = False  # whether its kernels may be told which rows follow from others
     invariants: np.ndarray | None = None
     left_out: Sequence[int] = ()
 
     def __init__(self, request: Request) -> None:
         self.system, self.formulation, self.constant, self.direction = request
-
-    @abstractmethod
-    def memory(self, events: int) -> np.ndarray:
-        """Memory of a run with so many events."""
 
     @abstractmethod
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
@@ -183,61 +184,63 @@ class Stepper(ABC):
         if self.invariants is not None:
             self.system.fill_invariants(context, self.invariants)
 
-    def watch_fields(self, calls_python: bool = False) -> dict[str, Any]:
+    def watch_fields(self) -> dict[str, Any]:
         """Memory of the rank watch; a projection for its sake alone does not call Python.
 
         Large systems, whose projection is sparse, are not watched: their pivots are those of another order of
         elimination, and say nothing.
         """
         system, compiled = self.system, kernels(self.system)
-        native = calls_python or all(supplied.path != "python" for supplied in system.supplied)
+        native = self.projects_anyway or all(supplied.path != "python" for supplied in system.supplied)
         if system.m == 0 or compiled.sparse or not native:
             return rank_watch.fields(0, 0, 0, 0, 0)
         offset = 3 * system.state_size + 2
         return rank_watch.fields(compiled.projection, offset, system.n, 1 + system.m, system.state_size)
 
-    def finish_layout(self, memory: np.ndarray) -> None:  # noqa: B027
-        """Change what `lay_out` made, before it is kept."""
+    def memory(self, events: int) -> np.ndarray:
+        """Memory of a run with so many events: a copy of one that is laid out once for a system."""
+        key = ("memory", self.layout_key, self.constant, events)
+        template, self.given = self.system.compiled.once(key, lambda: self._lay_out(events))
+        return template.copy()
 
-    def require_intact(self, memory: np.ndarray) -> None:
-        """In a checked build: raise if something wrote behind one of the vectors of a memory that `lay_out`
-        made.
-        """
-        at = 0
-        for layout in (RunState, *(layout for layout, _ in self._own()), RankWatch):
-            require_intact(memory, at, layout)
-            at += layout.words
+    def _lay_out(self, events: int) -> tuple[np.ndarray, tuple[slice, slice]]:
+        parts, watch = self._own(), self.watch_fields()
+        place = RunState.words + sum(layout.words for layout, _ in parts)
+        fields = run_fields(self.columns, events) | {
+            "interpolant": self.interpolant.address,
+            "constant": self.constant,
+            "watch": place if watch["kernel"] else 0,
+            "far_side": self.far_side,
+            "on_manifold": self.on_manifold,
+        }
+        memory = lay_out((RunState, fields), *parts, (RankWatch, watch))
+        self.finish_layout(memory)
+        size, (y, atol) = (
+            self.system.state_size,
+            (RunState.span(memory, name).start for name in ("y", "atol")),
+        )
+        return memory, (slice(y, y + size), slice(atol, atol + size))
+
+    def finish_layout(self, memory: np.ndarray) -> None:  # noqa: B027
+        """Change what was laid out, before it is kept."""
 
     def _own(self) -> list:
         """The family's layouts, with what they are made with."""
         raise NotImplementedError
 
-    def lay_out(
-        self, key: tuple, events: int, interpolant: int, own: Callable[[], list], watch: Any
-    ) -> np.ndarray:
-        """A copy of a memory that is laid out once for a system; ``own()`` are the family's layouts with
-        values.
-        """
-
-        def make() -> np.ndarray:
-            parts = own()
-            watching = watch()
-            place = RunState.words + sum(layout.words for layout, _ in parts)
-            fields = run_fields(self.columns, events, interpolant)
-            fields |= {"watch": place if watching["kernel"] else 0, "far_side": self.far_side}
-            memory = lay_out((RunState, fields), *parts, (RankWatch, watching))
-            self.finish_layout(memory)
-            return memory
-
-        return self.system.compiled.once(("memory", *key, events), make).copy()
+    def require_intact(self, memory: np.ndarray) -> None:
+        """In a checked build: raise if something wrote behind one of the vectors of a memory."""
+        at = 0
+        for layout in (RunState, *(layout for layout, _ in self._own()), RankWatch):
+            require_intact(memory, at, layout)
+            at += layout.words
 
 
-def run_fields(columns: int, events: int, interpolant: int) -> dict[str, Any]:
+def run_fields(columns: int, events: int) -> dict[str, Any]:
     """What the record of every run is made with."""
     room = padded(columns)
     return {
         "size": columns,
-        "interpolant": interpolant,
         "events": events,
         "atol": room,
         "y": room,
@@ -283,29 +286,6 @@ def _refuse_false_invariants(values: np.ndarray, t: float) -> None:
                 "is no "
                 "invariant of this system"
             )
-
-
-def check_start(system: Any, context: np.ndarray, beginning: Beginning) -> tuple[int, np.ndarray]:
-    """Whether a run may begin there: OK or a code, and the rates of the state."""
-    t0, _, y, trusted = beginning
-    compiled, n, size = kernels(system), system.n, system.state_size
-    out, zero = np.zeros(compiled.projection_size), np.zeros(size + 2)
-    status = run_kernel(compiled.projection, t0, y, zero, context, out)
-    if status == SINGULAR:
-        status = run_kernel(dense_projection.address, t0, y, zero, context, out)
-    rate, moved = out[:size], np.abs(out[2 * size : 3 * size])
-    if status >= RAISED:
-        return loop.USER_FUNCTION_FAILED, rate
-    if status != OK or not (np.all(np.isfinite(rate)) and np.all(np.isfinite(y))):
-        return loop.CANNOT_START, rate
-    sizes = np.abs(y)
-    consistent = all(
-        np.max(moved[level], initial=0.0) <= CONSISTENT * np.max(sizes[level], initial=0.0)
-        for level in (slice(0, n), slice(n, size))
-    )
-    if not trusted and system.m and (Context.of(context)["dense_calls"] > 0 or not consistent):
-        return loop.OFF_MANIFOLD, rate
-    return OK, rate
 
 
 def initial_multipliers(system: Any, context: np.ndarray, beginning: Beginning) -> np.ndarray:

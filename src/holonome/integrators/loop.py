@@ -39,34 +39,34 @@ class RunState(Layout):
     t_old: Real  # where the last step began
     t_start: Real
     t_end: Real
-    direction: Whole  # 1, or −1 backward in time
-    h: Real  # size of the next step, as the family counts it
     h_max: Real
     first_step: Real  # asked for by the user; 0: to be chosen
-    constant: Real  # constant step size; 0: by the tolerances
     rtol: Real
-    size: Whole  # numbers of a stored state
+    direction: Whole  # 1, or −1 backward in time
     max_steps: Whole
+    keep_points: Whole  # whether every step is a point of the result
+    keep_steps: Whole  # whether the history is kept
+    evals: Whole  # number of times asked for
+    next_eval: Whole
     budget: Whole  # steps that this call may still try
+    constant: Real  # constant step size; 0: by the tolerances
+    size: Whole  # numbers of a stored state
+    h: Real  # size of the next step, as the family counts it
     phase: Whole  # what comes next: START, STEPPING, RECORDING, ENDING, CROSSING
     code: Whole  # why the family leaves the loop
     error: Real  # of the last step, in units of the tolerance
     correction: Real  # relative size of its last correction
     iterations: Whole  # how many corrections, or iterations of Newton's method
     order: Whole  # of the last step
+    t_failed: Real  # where an evaluation failed last
     nfev: Whole  # evaluations
     accepted: Whole
     rejected: Whole
     projections: Whole
-    t_failed: Real  # where an evaluation failed last
     points: Whole  # rows used of each buffer
     steps: Whole
     rejections: Whole
     found: Whole
-    keep_points: Whole  # whether every step is a point of the result
-    keep_steps: Whole  # whether the history is kept
-    evals: Whole  # number of times asked for
-    next_eval: Whole
     on_manifold: Whole  # whether the ends of steps need no projection before they are stored
     far_side: Whole  # whether the far side of a switch is a point of its own
     switches: Whole  # number of switching times
@@ -396,6 +396,9 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
         code = begin(w, context)
         if code != OK:
             return code
+        if run.points == 0 and (run.keep_points or run.next_eval > 0):
+            _store(points, 0, run.t, run.y, run.size)
+            run.points = 1
         if run.events > 0 and call(run.event_kernel, run.t, run.y, run.y, context, run.event_old) != OK:
             return USER_FUNCTION_FAILED
         if run.watch > 0:

@@ -30,12 +30,12 @@ from holonome.integrators.contract import (
     Record,
     Request,
     Stepper,
-    check_start,
     initial_multipliers,
     initial_unknowns,
 )
 from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
 from holonome.integrators.runge_kutta_steps import next_size
+from holonome.integrators.start_check import check_start
 from holonome.machine.calls import NativeKernel, call, run_kernel, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.interruption import Interruption
@@ -283,7 +283,9 @@ class PlainStepper(Stepper):
     """An integrator in plain Python on one system."""
 
     advance = staticmethod(advance)
+    interpolant = interpolant
     calls_python = True
+    on_manifold = True
 
     def __init__(self, integrator: PlainIntegrator, request: Request) -> None:
         super().__init__(request)
@@ -294,17 +296,15 @@ class PlainStepper(Stepper):
         self.rate = 0 if self.implicit else self.formulation.rate(self.system)
         self.size = self.compiled.size if self.compiled else self.system.state_size
         self.columns = self.system.state_size + (self.system.m if self.implicit else 0)
+        self.layout_key = ("plain", self.formulation, type(integrator), integrator.order)
         self.error: BaseException | None = None
         self._equations: PlainEquations | None = None
         signature = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_double, *[ctypes.c_void_p] * 4)
         self._callback = signature(self._call)
 
     def memory(self, events: int) -> np.ndarray:
-        key = ("plain", self.formulation, type(self.integrator))
-        memory = self.lay_out(key, events, interpolant.address, self._own, self.watch_fields)
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value
-        loop.RunState.set(memory, constant=self.constant, on_manifold=1)
-        PlainState.set(memory, OWN, callback=address)
+        memory = super().memory(events)
+        PlainState.set(memory, OWN, callback=ctypes.cast(self._callback, ctypes.c_void_p).value)
         return memory
 
     def _own(self) -> list:
@@ -326,7 +326,7 @@ class PlainStepper(Stepper):
         self.prepare_context(context)
         self.error = None
         self._equations = PlainEquations(self, context)
-        code, rate = check_start(self.system, context, beginning)
+        code, rate = check_start(self.system, memory, context, beginning.trusted)
         if code != OK:
             return code
         start = np.concatenate([beginning.y, rate])

@@ -82,8 +82,9 @@ class RungeKutta(Integrator):
         return self.tableau.name
 
     def stepper(self, request: Request) -> Stepper:
-        steppers = {"rate": RungeKuttaStepper, "sequence": ExplicitSequential}
-        return steppers[self.form(request.formulation) or "rate"](self.tableau, request)
+        if self.form(request.formulation) == "sequence":
+            return ExplicitSequential(self.tableau, request)
+        return RungeKuttaStepper(self.tableau, request)
 
 
 _HAIRER = "Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993)"
@@ -131,28 +132,22 @@ def tableau_fields(tableau: Tableau, size: int) -> dict[str, Any]:
     }
 
 
-_STIFF = OWN + RungeKuttaState.places.stiff
+_read_stiff, _write_stiff = RungeKuttaState.stretch("stiff", "stiff", OWN)
 
 
 class RungeKuttaStepper(Stepper):
     """A Runge–Kutta method on the underlying ODE."""
 
     advance = staticmethod(rk.advance)
+    interpolant = rk.interpolant
     leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
         super().__init__(request)
         self.tableau = tableau
+        self.layout_key = (tableau, self.formulation)
+        self.projects_anyway = self.formulation.projects
         self.columns = self.system.state_size
-
-    def memory(self, events: int) -> np.ndarray:
-        key = (self.tableau, self.formulation)
-        project = self.formulation.projects
-        memory = self.lay_out(
-            key, events, rk.interpolant.address, self._own, lambda: self.watch_fields(project)
-        )
-        memory[RunState.places.constant] = self.constant
-        return memory
 
     def _own(self) -> list:
         system, compiled, size = self.system, kernels(self.system), self.columns
@@ -177,17 +172,15 @@ class RungeKuttaStepper(Stepper):
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """The compiled loop itself checks the start, unless it is known to be consistent."""
         self.prepare_context(context)
-        begin = int(memory.view(np.int64)[RunState.places.y])
-        memory[begin : begin + self.columns] = beginning.y
         if beginning.trusted:
             RungeKuttaState.set(memory, OWN, scale_q=0.0, scale_v=0.0, check=rk.TRUSTED)
         return OK
 
     def met_stiffness(self, memory: np.ndarray) -> bool:
-        return bool(memory.view(np.int64)[_STIFF] < 0)
+        return _read_stiff(memory)[0] < 0
 
     def watch_stiffness(self, memory: np.ndarray, wanted: bool = True) -> None:
-        memory.view(np.int64)[_STIFF] = wanted
+        _write_stiff(memory, wanted)
 
     def cost(self, memory: np.ndarray) -> float:
         run, n = RunState.of(memory), self.system.n + len(self.system.states)

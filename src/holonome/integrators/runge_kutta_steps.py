@@ -21,6 +21,7 @@ from numba import njit
 from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
 from holonome.integrators import loop, rank_watch
 from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.start_check import is_consistent
 from holonome.integrators.tableau import END, combine
 from holonome.machine.calls import NativeKernel, call, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_context
@@ -316,13 +317,7 @@ def _check_start(w, context):
     for i in range(w.size + 1):
         w.error[i] = 0.0
     status = _evaluate_projection(w, context, w.run.t, w.y, w.landed)
-    d, largest_q, largest_v = correction_in(w.landed, w.size), 0.0, 0.0
-    for i in range(w.n):
-        largest_q = max(largest_q, abs(d[i]))
-    for i in range(w.n, w.size):
-        largest_v = max(largest_v, abs(d[i]))
-    close = largest_q <= 1e-13 * w.s.scale_q and largest_v <= 1e-13 * w.s.scale_v
-    return status, close and named_context(context).dense_calls == 0
+    return status, is_consistent(w.run, w.landed, context, w.n, w.size)
 
 
 @njit(cache=True, error_model="numpy")

@@ -13,11 +13,12 @@ from holonome.errors import SingularSystem
 from holonome.formulations.sequential_regularization import SRM, Regularized, regularized
 from holonome.integrators import bdf_steps, rank_watch, sequential_bdf_steps, sequential_steps
 from holonome.integrators.bdf_steps import BDFState
-from holonome.integrators.contract import Beginning, DenseOutput, Record, Request, Stepper, check_start
+from holonome.integrators.contract import Beginning, DenseOutput, Record, Request, Stepper
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.sequence import SequenceState
 from holonome.integrators.sequential_bdf_steps import SequentialBDFState
 from holonome.integrators.sequential_steps import MOST_HELD_STEPS, SequentialState
+from holonome.integrators.start_check import check_start
 from holonome.integrators.tableau import Tableau
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
@@ -28,6 +29,7 @@ class Sequential(Stepper):
     """What both ways of advancing the iterations share; their common record begins at ``sequence_at``."""
 
     sequence_at: int
+    on_manifold = True
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -38,6 +40,10 @@ class Sequential(Stepper):
         self.columns = problem.size + (shown if mechanical else problem.carried)
         self.most, self.automatic = srm.count()
         self.eps, self.y0 = np.zeros(0), np.zeros(0)
+
+    @property
+    def _sequence_key(self) -> tuple:
+        return self.most, self.direction, self.srm.eps is None
 
     @property
     def problem(self) -> Regularized:
@@ -70,10 +76,10 @@ class Sequential(Stepper):
         if self.system.mechanical:
             super().prepare_context(context)
 
-    def watch_fields(self, calls_python: bool = False) -> dict[str, Any]:
+    def watch_fields(self) -> dict[str, Any]:
         """Memory of the watch over the rank of C, or of GB."""
         if self.system.mechanical:
-            return super().watch_fields(calls_python)
+            return super().watch_fields()
         n, m = self.system.n, self.system.m
         return rank_watch.fields(self.problem.address("regularity"), 0, n, 1 + 2 * m, self.problem.size)
 
@@ -81,7 +87,7 @@ class Sequential(Stepper):
         """Check the start, choose ε and y₀, and let all iterations begin there."""
         if self.system.mechanical:
             self.prepare_context(context)
-            code, _ = check_start(self.system, context, beginning)
+            code, _ = check_start(self.system, memory, context, beginning.trusted)
             if code != OK:
                 return code
         else:
@@ -234,30 +240,14 @@ class ExplicitSequential(Sequential):
     """Explicit Runge–Kutta methods."""
 
     advance = staticmethod(sequential_steps.advance)
+    interpolant = sequential_steps.interpolant
     sequence_at = OWN
     _at = OWN + SequenceState.words
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
         self.tableau = tableau
         super().__init__(request)
-
-    def memory(self, events: int) -> np.ndarray:
-        srm = self.srm
-        key = (
-            "SRM",
-            self.tableau,
-            srm.key,
-            bool(srm.post_stabilization),
-            self.most,
-            self.direction,
-            srm.eps is None,
-        )
-        key = (*key, bool(self.constant))
-        interpolant = sequential_steps.interpolant.address
-        memory = self.lay_out(key, events, interpolant, self._own, self.watch_fields)
-        RunState.set(memory, constant=self.constant, on_manifold=1)
-        SequentialState.set(memory, self._at, times=srm.post_stabilization)
-        return memory
+        self.layout_key = ("SRM", tableau, self.srm.key, self.srm.post_stabilization, *self._sequence_key)
 
     def _own(self) -> list:
         from holonome.integrators.runge_kutta import tableau_fields  # which chooses this stepper
@@ -267,6 +257,7 @@ class ExplicitSequential(Sequential):
         whole = most * padded(size)
         own = tableau_fields(self.tableau, size) | {
             "mesh": self.tableau.stages == 2,
+            "times": srm.post_stabilization,
             "stabilization": problem.address("stabilization") if srm.post_stabilization else 0,
             "free": problem.address("free"),
             "holds": srm.variant == "singular",
@@ -367,6 +358,7 @@ class ImplicitSequential(Sequential):
     """BDF, for an ε of any size."""
 
     advance = staticmethod(sequential_bdf_steps.advance)
+    interpolant = bdf_steps.interpolant
     implicit = True
     far_side = False
     sequence_at = OWN + BDFState.words
@@ -375,6 +367,7 @@ class ImplicitSequential(Sequential):
     def __init__(self, integrator: Any, request: Request) -> None:
         self.integrator = integrator
         super().__init__(request)
+        self.layout_key = ("SRM", integrator, self.srm.key, *self._sequence_key)
         if self.srm.post_stabilization:
             raise ValueError(
                 "SRM: post_stabilization moves a point away from the polynomial that BDF goes through; use "
@@ -386,47 +379,36 @@ class ImplicitSequential(Sequential):
                 "max_order"
             )
 
-    def memory(self, events: int) -> np.ndarray:
-        srm, integrator = self.srm, self.integrator
-        key = ("SRM", "BDF", srm.key, self.most, self.direction, srm.eps is None)
-        interpolant = bdf_steps.interpolant.address
-        memory = self.lay_out(key, events, interpolant, self._own, self.watch_fields)
-        RunState.set(memory, constant=self.constant, on_manifold=1)
-        BDFState.set(
-            memory,
-            OWN,
-            max_order=integrator.max_order,
-            newton_tolerance=integrator.newton_tolerance,
-            rate_floor=integrator.rate_floor,
-            max_iterations=10 if self.constant else 4,
-        )
-        return memory
-
     def _own(self) -> list:
-        from holonome.integrators.bdf import history_fields  # which chooses this stepper
+        from holonome.integrators.bdf import history_fields, newton_fields  # which chooses this stepper
 
         problem, most = self.problem, self.most
         compiled, one, sequence = problem.implicit, problem.size + problem.carried, self.sequence_fields()
         residual, factors = compiled.residual, compiled.factor_memory
         dense = one * one if compiled.matrix else 0
-        bdf = history_fields(most * one, one) | {
-            "unknowns": sequence["active"] * one,
-            "coordinates": problem.coordinates,
-            "state": problem.size,
-            "factor_count": compiled.factor_count,
-            "residual": compiled.F,
-            "factors_kernel": compiled.factors,
-            "solution": compiled.solution,
-            "matrix": compiled.matrix,
-            "factors": np.tile(factors, most),
-            "dense": most * dense,
-            "pivots": most * one,
-            "error_mask": np.tile(residual.error_tested, most),
-            "newton_mask": np.tile(residual.newton_tested, most),
-            "row_powers": residual.row_powers,
-            "column_powers": residual.column_powers,
-            "block": 2 + problem.carried,
-        }
+        newton = newton_fields(self.integrator, self.constant)
+        bdf = (
+            newton
+            | history_fields(most * one, one)
+            | {
+                "unknowns": sequence["active"] * one,
+                "coordinates": problem.coordinates,
+                "state": problem.size,
+                "factor_count": compiled.factor_count,
+                "residual": compiled.F,
+                "factors_kernel": compiled.factors,
+                "solution": compiled.solution,
+                "matrix": compiled.matrix,
+                "factors": np.tile(factors, most),
+                "dense": most * dense,
+                "pivots": most * one,
+                "error_mask": np.tile(residual.error_tested, most),
+                "newton_mask": np.tile(residual.newton_tested, most),
+                "row_powers": residual.row_powers,
+                "column_powers": residual.column_powers,
+                "block": 2 + problem.carried,
+            }
+        )
         own = {
             "factor_room": factors.size,
             "dense_room": dense,
@@ -454,13 +436,9 @@ class ImplicitSequential(Sequential):
         BDFState.vector(memory, "atol", OWN)[:] = np.tile(atol, self.most)
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
-        own = BDFState.of(memory, OWN)
-        matrices = {"njev": int(own["njev"]), "nlu": int(own["njev"])}
-        failures = {
-            "error_failures": int(own["error_failures"]),
-            "newton_failures": int(own["newton_failures"]),
-        }
-        return super().counts(memory) | matrices | failures
+        from holonome.integrators.bdf import matrix_counts
+
+        return super().counts(memory) | matrix_counts(memory)
 
     def step_columns(self, dense: bool, beside_points: bool) -> int:
         return bdf_steps.polynomial_columns(self.columns) if dense else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -83,7 +84,7 @@ class CompiledSystem:
         inner_newton.fill_addresses(block, step, prediction)
         return block
 
-    @property
+    @cached_property
     def supplied(self) -> list[Supplied]:
         """The functions that are called rather than traced."""
         return list(self._supplied.values())

@@ -268,7 +268,7 @@ class HigherIndex:
         if self.order == 1:
             if v0 is not None:
                 raise ValueError("v0: a problem of index 2 has no velocities; leave it out")
-            return x
+            return x.copy()
         return np.concatenate([x, np.zeros(self.n) if v0 is None else vector("v0", v0, self.n)])
 
     def require_consistent(self, t0: float, state: np.ndarray) -> None:

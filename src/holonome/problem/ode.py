@@ -69,7 +69,7 @@ class ODE(System):
     def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
         if v0 is not None or s0 is not None:
             raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
-        return vector("x0", q0, len(self.states))
+        return vector("x0", q0, len(self.states)).copy()
 
     def __repr__(self) -> str:
         return f"ODE({self.name!r}, n={len(self.states)})"

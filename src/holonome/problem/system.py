@@ -232,13 +232,11 @@ class System(CompiledSystem):
         n, k = self.n, len(self.states)
         if s0 is not None and not k:
             raise ValueError("s0: the system has no first-order states")
-        y = np.zeros(self.state_size)
-        y[:n] = vector("q0", q0, n)
-        if v0 is not None:
-            y[n : 2 * n] = vector("v0", v0, n)
-        if k:
-            y[2 * n :] = list(self.states.values()) if s0 is None else vector("s0", s0, k)
-        return y
+        q = vector("q0", q0, n)
+        v = np.zeros(n) if v0 is None else vector("v0", v0, n)
+        if not k:
+            return np.concatenate((q, v))
+        return np.concatenate((q, v, list(self.states.values()) if s0 is None else vector("s0", s0, k)))
 
     def event_expression(self, role: str, function: Callable) -> ca.SX | Supplied:
         """An event as an expression, or as a function to be called."""

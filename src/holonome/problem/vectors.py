@@ -6,9 +6,9 @@ import numpy as np
 
 
 def vector(argument: str, values, size: int) -> np.ndarray:
-    """A real vector of the right size, or an error that names the argument."""
+    """A real vector of the right size, perhaps the given one itself, or an error that names the argument."""
     if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
-        return values.copy()
+        return values
     try:
         array = np.array(values)
         if array.dtype.kind not in "fiub":

@@ -17,7 +17,7 @@ import numpy as np
 
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
-from holonome.results.solution import History, Solution
+from holonome.results.solution import Solution
 from holonome.results.stored_system import as_text, from_text
 
 FORMAT = 2
@@ -98,19 +98,19 @@ def read_npz(path: Path, system: System | None) -> Solution:
         )
     states = np.concatenate([data["q"], data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
-    history = History(data["accepted"], data["rejected"]) if "accepted" in data else None
-    return Solution(
-        system=found,
-        method=str(data["method"]),
-        t=data["t"],
-        states=states,
-        outcome=str(data["message"]),
-        rtol=float(data["rtol"]),
-        atol=data["atol"][()],
-        history=history,
-        singular_times=data.get("singular_times", np.zeros(0)),
-        **numbers,
-    )
+    fields = {
+        "system": found,
+        "method": str(data["method"]),
+        "t": data["t"],
+        "states": states,
+        "outcome": str(data["message"]),
+        "rtol": float(data["rtol"]),
+        "atol": data["atol"][()],
+        "accepted": data.get("accepted"),
+        "rejected": data.get("rejected"),
+        "singular_times": data.get("singular_times", np.zeros(0)),
+    }
+    return Solution(fields | numbers)
 
 
 def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:

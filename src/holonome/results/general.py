@@ -58,7 +58,8 @@ class HigherIndexSolution(Result):
     iterations: int = 0
     eps: np.ndarray = _NOTHING
     carries_y: bool = True
-    history: Any = None
+    accepted: np.ndarray | None = None
+    rejected: np.ndarray | None = None
     njev: int = 0
     nlu: int = 0
     error_failures: int = 0

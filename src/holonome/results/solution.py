@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import numpy as np
 
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels, over_points
 from holonome.dynamics.start import Start
-from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
 from holonome.results.frozen import Result
 
@@ -25,46 +23,6 @@ if TYPE_CHECKING:
 
 _EVENTS_SHOWN = 3
 _NO_TIMES = np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """What happened step by step.
-
-    Attributes
-    ----------
-    t, h, error, correction, iterations, order
-        For each accepted step: the time at which it began, its size, its estimated error in units of the
-        tolerance, the last relative correction of its projection onto the manifold, the number of such
-        corrections or of Newton iterations, and the order.
-    rejected_t, rejected_h, rejected_error, cause
-        The same for each rejected step, and why it was rejected.
-
-    Examples
-    --------
-    >>> import numpy as np, holonome as hn
-    >>> pendulum = hn.mechanisms.pendulum()
-    >>> history = hn.solve(pendulum.system, (0, 10), pendulum.q0, pendulum.v0).history
-    >>> bool(np.all(history.error <= 1)), bool(np.isclose(history.h.sum(), 10))
-    (True, True)
-    """
-
-    accepted: np.ndarray = field(repr=False)
-    rejected: np.ndarray = field(repr=False)
-
-    t = property(lambda self: self.accepted[:, 0])
-    h = property(lambda self: self.accepted[:, 1])
-    error = property(lambda self: self.accepted[:, 2])
-    correction = property(lambda self: self.accepted[:, 3])
-    iterations = property(lambda self: self.accepted[:, 4].astype(int))
-    order = property(lambda self: self.accepted[:, 5].astype(int))
-    rejected_t = property(lambda self: self.rejected[:, 0])
-    rejected_h = property(lambda self: self.rejected[:, 1])
-    rejected_error = property(lambda self: self.rejected[:, 2])
-
-    @property
-    def cause(self) -> list[str]:
-        return [CAUSES[int(code)] for code in self.rejected[:, 3]]
 
 
 class Solution(Result):
@@ -121,7 +79,8 @@ class Solution(Result):
     rtol: float
     atol: Any
     start: Start | None = None
-    history: History | None = None
+    accepted: np.ndarray | None = None
+    rejected: np.ndarray | None = None
     sol: Callable | None = None
     t_events: list[np.ndarray] | None = None
     event_states: list[np.ndarray] | None = None

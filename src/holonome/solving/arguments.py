@@ -37,7 +37,8 @@ def checked_system(system: Any, parameters: Any, w0: Any) -> Any:
 def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     """Initial and final time."""
     try:
-        t0, t1 = map(float, t_span)
+        t0, t1 = t_span
+        t0, t1 = float(t0), float(t1)
     except (TypeError, ValueError):
         raise ValueError(f"t_span: {t_span!r}; give (initial time, final time)") from None
     if not (math.isfinite(t0) and math.isfinite(t1)):

@@ -32,48 +32,42 @@ CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
 _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
 
 
-class Relay:
-    """Legs of one run."""
-
-    def __init__(self, first: Run) -> None:
-        self.legs = [first]
-        first.stepper.watch_stiffness(first.memory)
-
-    def go_on(self, progress: Any) -> int:
-        """To the end, or to where nothing goes on."""
-        leg, pause = self.legs[0], CHECK_EVERY
-        mark = _Mark(leg, leg.task.t0, 0.0)
-        while True:
-            code = leg.go_on(progress, steps=pause)
-            if code != loop.FULL:
-                return code
-            if leg.stepper.met_stiffness(leg.memory):
-                pause = SOON
-                leg.stepper.watch_stiffness(leg.memory, False)
-            rival, rival_code = self._rival(leg, mark)
-            if rival is None:
-                pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
-                mark = _Mark(leg)
-                continue
-            self.legs.append(rival)
-            if rival_code != loop.FULL:
-                return rival_code
-            leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
-            leg.stepper.watch_stiffness(leg.memory)
-
-    def _rival(self, leg: Run, mark: _Mark) -> tuple[Run | None, int]:
-        """A leg of the other kind that does better from here, if there is one."""
-        implicit = leg.stepper.implicit
-        y = leg.state[: leg.system.state_size].copy()
-        stiffness = abs(float(RunState.of(leg.memory)["h"])) * fastest_rate(leg, leg.t, y)
-        mark.suspicious = stiffness < _NOT_STIFF if implicit else stiffness > _STIFF
-        rival = next_leg(leg, leg.t, y) if mark.suspicious else None
+def go_on(legs: list[Run], progress: Any) -> int:
+    """From the first leg to the end, or to where nothing goes on; further legs are appended."""
+    leg, pause = legs[0], CHECK_EVERY
+    mark = _Mark(leg, leg.task.t0, 0.0)
+    while True:
+        code = leg.go_on(progress, steps=pause)
+        if code != loop.FULL:
+            return code
+        if leg.stepper.met_stiffness(leg.memory):
+            pause = SOON
+            leg.stepper.watch_stiffness(leg.memory, False)
+        rival, rival_code = _rival(leg, mark)
         if rival is None:
-            return None, loop.FULL
-        begin = _Mark(rival)
-        code = rival.go_on(False, steps=TRIAL)
-        better = code == loop.FULL and begin.efficiency() > _BETTER * mark.efficiency()
-        return (rival, code) if better or code in (loop.DONE, loop.TERMINATED) else (None, loop.FULL)
+            pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
+            mark = _Mark(leg)
+            continue
+        legs.append(rival)
+        if rival_code != loop.FULL:
+            return rival_code
+        leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
+        leg.stepper.watch_stiffness(leg.memory)
+
+
+def _rival(leg: Run, mark: _Mark) -> tuple[Run | None, int]:
+    """A leg of the other kind that does better from here, if there is one."""
+    implicit = leg.stepper.implicit
+    y = leg.state[: leg.system.state_size].copy()
+    stiffness = abs(float(RunState.of(leg.memory)["h"])) * fastest_rate(leg, leg.t, y)
+    mark.suspicious = stiffness < _NOT_STIFF if implicit else stiffness > _STIFF
+    rival = next_leg(leg, leg.t, y) if mark.suspicious else None
+    if rival is None:
+        return None, loop.FULL
+    begin = _Mark(rival)
+    code = rival.go_on(False, steps=TRIAL)
+    better = code == loop.FULL and begin.efficiency() > _BETTER * mark.efficiency()
+    return (rival, code) if better or code in (loop.DONE, loop.TERMINATED) else (None, loop.FULL)
 
 
 def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:

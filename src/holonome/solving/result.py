@@ -10,20 +10,18 @@ import numpy as np
 
 from holonome.dynamics.kernels import kernels
 from holonome.integrators import loop
-from holonome.integrators.loop import RunState
 from holonome.machine.context import Context
 from holonome.results.general import HigherIndexSolution
-from holonome.results.solution import History, Solution
+from holonome.results.solution import Solution
 from holonome.solving.diagnosis import message, rank_fell
-from holonome.solving.run import Outcome, Run, joined
+from holonome.solving.run import Outcome, Run
 
+_read_rank, _ = Context.stretch("dense_calls", "rank")
 _STATUS = {loop.DONE: 0, loop.TERMINATED: 1}
 
 
 def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution], str], ...] = ()) -> Any:
     """The result of a run, perhaps of several legs."""
-    for leg in legs:
-        leg.collect()
     last = legs[-1]
     fields = _fields(last, outcome)
     if len(legs) > 1:
@@ -33,17 +31,18 @@ def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution]
     fields["outcome"] += rank_fell(fields["singular_times"])
     if not last.system.mechanical:
         return _general_solution(last, fields)
-    solution = Solution(**fields, remarks=remarks)
+    fields["remarks"] = remarks
+    solution = Solution(fields)
     wrong = _what_is_wrong(legs[0], solution) if solution.success else ""
     return solution.changed(status=-1, outcome=wrong) if wrong else solution
 
 
 def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
     """All fields of the solution of one run."""
-    task, stepper, values = run.task, run.stepper, run.whole
-    at = RunState.places
-    points = joined(run.points_kept, 1 + stepper.columns)
-    t_events, event_states, singular = run.events_found()
+    task, stepper, collected = run.task, run.stepper, run.collected()
+    points = collected.points
+    t_events, event_states, singular = run.events_in(collected.found)
+    nfev, steps, rejections, projections = run.counts
     fields = {
         "system": run.system,
         "method": task.name,
@@ -51,10 +50,10 @@ def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
         "states": points[:, 1:],
         "status": _STATUS.get(outcome.code, -1),
         "outcome": message(run, outcome),
-        "nfev": int(values[at.nfev]),
-        "steps": int(values[at.accepted]),
-        "rejections": int(values[at.rejected]),
-        "projections": int(values[at.projections]),
+        "nfev": nfev,
+        "steps": steps,
+        "rejections": rejections,
+        "projections": projections,
         "rtol": task.rtol,
         "atol": task.atol,
         "start": outcome.start,
@@ -64,16 +63,11 @@ def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
         **stepper.counts(run.memory),
     }
     if run.system.mechanical:
-        context = run.context.view(np.int64)
-        fields["dense_calls"] = int(context[Context.places.dense_calls])
-        fields["lowest_rank"] = int(context[Context.places.rank])
+        fields["dense_calls"], fields["lowest_rank"] = _read_rank(run.context)
     if task.keep_steps:
-        width = loop.REJECTION_COLUMNS
-        fields["history"] = History(
-            joined(run.steps_kept, run.steps.shape[1]), joined(run.rejections_kept, width)
-        )
-    if task.dense_output and values[at.accepted]:
-        fields["sol"] = stepper.dense_output(run.record())
+        fields["accepted"], fields["rejected"] = collected.steps, collected.rejections
+    if task.dense_output and steps:
+        fields["sol"] = stepper.dense_output(run.record(collected))
     return fields
 
 
@@ -99,10 +93,10 @@ def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
     fields["states"] = np.concatenate([part["states"][first:, :size] for part, first in pairs])
     fields |= {name: sum(part.get(name, 0) for part in parts) for name in _SUMMED}
     fields["singular_times"] = np.concatenate([part["singular_times"] for part in parts])
-    histories = [part["history"] for part in parts if part.get("history") is not None]
-    if histories:
-        accepted = np.concatenate([history.accepted[:, : loop.STEP_COLUMNS] for history in histories])
-        fields["history"] = History(accepted, np.concatenate([history.rejected for history in histories]))
+    if "accepted" in fields:
+        columns = slice(loop.STEP_COLUMNS)
+        fields["accepted"] = np.concatenate([part["accepted"][:, columns] for part in parts])
+        fields["rejected"] = np.concatenate([part["rejected"] for part in parts])
     if fields["t_events"] is not None:
         events = range(len(fields["t_events"]))
         fields["t_events"] = [np.concatenate([part["t_events"][i] for part in parts]) for i in events]
@@ -143,7 +137,7 @@ def _general_solution(run: Run, fields: dict[str, Any]) -> HigherIndexSolution:
     message_, kept = fields.pop("outcome"), HigherIndexSolution.field_names()
     stepper = run.stepper
     fields |= {"message": message_, "eps": stepper.eps, "carries_y": stepper.srm.variant != "singular"}
-    return HigherIndexSolution(**{name: value for name, value in fields.items() if name in kept})
+    return HigherIndexSolution({name: value for name, value in fields.items() if name in kept})
 
 
 def _what_is_wrong(run: Run, solution: Solution) -> str:

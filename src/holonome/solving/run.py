@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,17 @@ from holonome.machine.context import OK
 from holonome.machine.interruption import Interruption
 from holonome.machine.layout import CHECKED, appended
 from holonome.machine.progress import ProgressDisplay
+from holonome.machine.supplied import Supplied
 from holonome.problem.event import Event, compiled_events
 
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
+_NO_REJECTIONS, _NOTHING_FOUND = np.zeros((0, loop.REJECTION_COLUMNS)), np.zeros((0, 2))
 _AT = RunState.places
+_, _write_task = RunState.stretch("t", "budget")
+_read_counts, _ = RunState.stretch("nfev", "projections")
+_read_rows, _write_rows = RunState.stretch("points", "found")
 
 
 class Task(NamedTuple):
@@ -54,68 +59,61 @@ class Task(NamedTuple):
 class Run:
     """One run of a task: its memory, its buffers, and what has been collected from them."""
 
+    begun = False
+    trusted = False
+    budget = _FIRST_BUDGET
+    compiled_events: Any = None
+    _history: Any = None
+
     def __init__(self, task: Task) -> None:
-        self.task, self.stepper, self.system = task, task.stepper, task.system
-        self.first = task.y0
-        self.trusted = False
+        self.task, self.stepper, self.system, self.first = task, task.stepper, task.system, task.y0
         self.memory = self._new_memory()
-        self.whole = self.memory.view(np.int64)
-        begin = int(self.whole[_AT.y])
-        self.state = self.memory[begin : begin + self.stepper.columns]
-        self.state[: task.y0.size] = task.y0
-        self._prepare_events()
-        called = any(supplied.path == "python" for supplied in self.supplied)
-        self.calls_python = called or self.stepper.calls_python
-        self.points_kept: list[np.ndarray] = []
-        self.steps_kept: list[np.ndarray] = []
-        self.rejections_kept: list[np.ndarray] = []
-        self.found_kept: list[np.ndarray] = []
+        self.supplied: Sequence[Supplied] = self.system.supplied
+        self.context = self._prepare_events() if task.events else self.stepper.new_context()
+        self.calls_python = self.stepper.calls_python or (bool(self.supplied) and self._supplied_by_python())
+        self.full: list[Collected] = []
         self.rows = min(_FIRST_ROWS, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns))
-        self.budget = _FIRST_BUDGET
         self._new_buffers()
 
     def _new_memory(self) -> np.ndarray:
         """The memory of the stepper with what the task says."""
-        task = self.task
-        memory, direction, t_eval = self.stepper.memory(len(task.events)), task.direction, task.t_eval
-        whole = memory.view(np.int64)
-        memory[_AT.t] = memory[_AT.t_start] = memory[_AT.t_old] = task.t0
-        memory[_AT.t_end] = task.t1
-        memory[_AT.rtol] = task.rtol
-        memory[_AT.h_max] = task.max_step
+        system, _, stepper, t0, t1, y0, rtol, atol, t_eval, events, keep_steps, *_ = task = self.task
+        memory = stepper.memory(len(events))
+        first_step, evals, next_eval = 0.0, 0, False
         if task.first_step is not None:
-            memory[_AT.first_step] = min(task.first_step, task.max_step, abs(task.t1 - task.t0))
-        whole[_AT.direction] = direction
-        whole[_AT.max_steps] = task.max_steps
-        whole[_AT.keep_steps] = task.keep_steps
-        whole[_AT.keep_points] = task.keep_steps and t_eval is None
+            first_step = min(task.first_step, task.max_step, abs(t1 - t0))
         if t_eval is not None:
-            whole[_AT.evals] = t_eval.size
-            whole[_AT.next_eval] = t_eval.size > 0 and t_eval[0] == task.t0
-        atol = int(whole[_AT.atol])
-        memory[atol : atol + task.y0.size] = task.atol
-        stops = switching_times(self.system, task.t0, task.t1)
+            evals, next_eval = t_eval.size, bool(t_eval.size and t_eval[0] == t0)
+        direction, keep_points = 1 if t1 > t0 else -1, keep_steps and t_eval is None
+        numbers = (t0, t0, t0, t1, task.max_step, first_step, rtol, direction, task.max_steps)
+        _write_task(memory, *numbers, keep_points, keep_steps, evals, next_eval, _FIRST_BUDGET)
+        at_y, at_atol = stepper.given
+        memory[at_y], memory[at_atol] = y0, atol
+        stops = switching_times(system, t0, t1)
         if stops.size:
-            margin = direction * 4 * np.spacing(max(abs(task.t0), abs(task.t1)))
+            margin = direction * 4 * np.spacing(max(abs(t0), abs(t1)))
             sides = np.column_stack([stops - margin, stops + margin]).ravel()
-            whole[_AT.switches] = stops.size
+            RunState.set(memory, switches=stops.size)
             memory = appended(memory, RunState, 0, switching_times=sides)
         return memory
 
-    def _prepare_events(self) -> None:
-        """The context of the run, and its events in it and in the memory."""
-        events, memory = self.task.events, self.memory
-        compiled = self.compiled_events = compiled_events(self.system, events) if events else None
-        self.context = self.stepper.new_context(compiled.extra if compiled else 0)
-        self.supplied = list(self.system.supplied)
-        if compiled is not None:
-            compiled.fill(self.context)
-            self.supplied += compiled.supplied.values()
-            RunState.set(memory, event_kernel=compiled.address)
-            RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
-            RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
+    def _supplied_by_python(self) -> bool:
+        """Whether one of the functions that are called is Python; forget their earlier errors."""
         for supplied in self.supplied:
             supplied.error = None
+        return any(supplied.path == "python" for supplied in self.supplied)
+
+    def _prepare_events(self) -> np.ndarray:
+        """Enter the events into the memory; a context with room for them."""
+        events, memory = self.task.events, self.memory
+        compiled = self.compiled_events = compiled_events(self.system, events)
+        context = self.stepper.new_context(compiled.extra)
+        compiled.fill(context)
+        self.supplied = [*self.supplied, *compiled.supplied.values()]
+        RunState.set(memory, event_kernel=compiled.address)
+        RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
+        RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
+        return context
 
     def _new_buffers(self) -> None:
         task, size, rows = self.task, self.stepper.columns, self.rows
@@ -126,47 +124,46 @@ class Run:
             self.steps = np.empty((rows, loop.STEP_COLUMNS + further))
         self.rejections = np.empty((rows, loop.REJECTION_COLUMNS))
         self.found = np.empty((64 + len(task.events), 2 + size))
-        whole = self.whole
-        whole[_AT.points] = whole[_AT.steps] = whole[_AT.rejections] = whole[_AT.found] = 0
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
-        self.first = self.state[: y0.size] = y0
-        self.trusted = True
+        self.first = self.memory[self.stepper.given[0]] = y0
+        self.trusted, self.begun = True, False
 
     def use_history(self, history: Any) -> None:
         """Begin with the solution known at a few points."""
         self._history = history
 
-    _history: Any = None
-
     def _begin(self) -> int:
-        """Fill in the initial values, and write the first point."""
+        """Fill in the initial values."""
         task, stepper = self.task, self.stepper
         if self.system.invariant_count:
             stepper.remember_invariants(self.context, task.t0, self.first)
         code = stepper.begin(self.memory, self.context, Beginning(task.t0, task.t1, self.first, self.trusted))
         if code != OK:
             return code
-        if self.whole[_AT.keep_points] or self.whole[_AT.next_eval]:
-            self.points[0, 0] = task.t0
-            self.points[0, 1:] = self.state
-            self.whole[_AT.points] = 1
         if self._history is not None:
-            states = stepper.fill_history(self.memory, self.context, self._history)
-            if self.whole[_AT.keep_points]:
-                self.points[: len(states), 0] = self._history.t
-                self.points[: len(states), 1:] = states
-                self.whole[_AT.points] = len(states)
+            self._fill_history()
         return OK
+
+    def _fill_history(self) -> None:
+        """The points that are known beforehand."""
+        run, times, first = RunState.of(self.memory), self._history.t, self.state.copy()
+        states = self.stepper.fill_history(self.memory, self.context, self._history)
+        if not run["keep_points"]:
+            times, states = times[:1], first[None, :]
+        if run["keep_points"] or run["next_eval"]:
+            self.points[: len(states), 0] = times
+            self.points[: len(states), 1:] = states
+            run["points"] = len(states)
 
     def advance(self) -> int:
         """Call the compiled loop once."""
-        if self.whole[_AT.phase] == loop.START:
+        if not self.begun:
             code = self._begin()
             if code != OK:
                 return code
-        self.whole[_AT.budget] = self.budget
+            self.begun = True
         t_eval = _NO_TIMES if self.task.t_eval is None else self.task.t_eval
         code = self.stepper.advance(
             self.memory, self.context, self.points, self.steps, self.rejections, self.found, t_eval
@@ -174,6 +171,23 @@ class Run:
         if CHECKED:
             self.stepper.require_intact(self.memory)
         return loop.STOPPED if code == loop.USER_FUNCTION_FAILED and Interruption.requested else code
+
+    def first_advance(self) -> int:
+        """Call it so that Ctrl-C is noted, not raised, in callbacks from compiled code."""
+        if not self.calls_python:
+            return self.advance()
+        with Interruption():
+            return self.advance()
+
+    @property
+    def state(self) -> np.ndarray:
+        """The state reached, with multipliers where the method has them."""
+        begin = self.stepper.given[0].start
+        return self.memory[begin : begin + self.stepper.columns]
+
+    @property
+    def phase(self) -> int:
+        return RunState.of(self.memory)["phase"]  # type: ignore[return-value]
 
     @property
     def t(self) -> float:
@@ -183,7 +197,12 @@ class Run:
     @property
     def tried(self) -> int:
         """Steps tried so far."""
-        return int(self.whole[_AT.accepted] + self.whole[_AT.rejected])
+        return self.counts[1] + self.counts[2]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Evaluations, accepted steps, rejected steps, projections."""
+        return _read_counts(self.memory)
 
     @property
     def fraction(self) -> float:
@@ -198,10 +217,8 @@ class Run:
         with Interruption() as interruption, ProgressDisplay(progress, "simulating") as show:
             code = loop.FULL
             while code == loop.FULL and not self._pauses(limit):
-                if self.whole[_AT.phase] != loop.START:
+                if self.phase != loop.START:
                     self.collect()
-                    self.rows = min(2 * self.rows, _MOST_ROWS)
-                    self._new_buffers()
                 code = self._timed_advance(limit)
                 try:
                     show(self.fraction)
@@ -212,14 +229,15 @@ class Run:
         return code
 
     def _pauses(self, limit: float) -> bool:
-        between_steps = self.whole[_AT.phase] == loop.STEPPING
-        return between_steps and (self.tried >= limit or self.stepper.met_stiffness(self.memory))
+        pauses = self.tried >= limit or self.stepper.met_stiffness(self.memory)
+        return pauses and self.phase == loop.STEPPING
 
     def _timed_advance(self, limit: float) -> int:
         """One call, of about a tenth of a second."""
         usual = self.budget
-        self.budget = int(max(1, min(usual, limit - self.tried)))
-        before, begin = self.tried, time.perf_counter()
+        before = self.tried
+        RunState.set(self.memory, budget=int(max(1, min(usual, limit - before))))
+        begin = time.perf_counter()
         code = self.advance()
         took = max(time.perf_counter() - begin, 1e-9)
         fitting = int((self.tried - before) * _SECONDS_PER_CALL / took)
@@ -227,34 +245,42 @@ class Run:
         return code
 
     def collect(self) -> None:
-        """Move what the buffers hold to the results."""
-        whole = self.whole
-        for kept, buffer, used in (
-            (self.points_kept, self.points, int(whole[_AT.points])),
-            (self.steps_kept, self.steps, int(whole[_AT.steps])),
-            (self.rejections_kept, self.rejections, int(whole[_AT.rejections])),
-            (self.found_kept, self.found, int(whole[_AT.found])),
-        ):
-            if used:
-                copies = 2 * used <= len(buffer) and len(buffer) > _FIRST_ROWS
-                kept.append(buffer[:used].copy() if copies else buffer[:used])
+        """Put the full buffers aside, for others."""
+        self.full.append(self._used())
+        self.rows = min(2 * self.rows, _MOST_ROWS)
+        self._new_buffers()
+        _write_rows(self.memory, 0, 0, 0, 0)
 
-    def record(self) -> Record:
-        """What dense output needs."""
-        return Record(
-            self.task.t0,
-            self.t,
-            self.state.copy(),
-            joined(self.points_kept, 1 + self.stepper.columns),
-            joined(self.steps_kept, self.steps.shape[1]),
-            self.task.keep_steps and self.task.t_eval is not None,
+    def _used(self) -> Collected:
+        points, steps, rejections, found = _read_rows(self.memory)
+        return Collected(
+            self.points[:points],
+            self.steps[:steps],
+            self.rejections[:rejections] if rejections else _NO_REJECTIONS,
+            self.found[:found] if found else _NOTHING_FOUND,
         )
 
-    def events_found(self) -> tuple[list[np.ndarray] | None, list[np.ndarray] | None, np.ndarray]:
+    def collected(self) -> Collected:
+        """All points, steps, rejected steps and events so far."""
+        used = self._used()
+        if self.full:
+            parts = zip(*[*self.full, used], strict=True)
+            return Collected(*(np.concatenate([part for part in p if len(part)] or p[:1]) for p in parts))
+        return used
+
+    def record(self, collected: Collected) -> Record:
+        """What dense output needs."""
+        beside_points = self.task.keep_steps and self.task.t_eval is not None
+        return Record(
+            self.task.t0, self.t, self.state.copy(), collected.points, collected.steps, beside_points
+        )
+
+    def events_in(
+        self, found: np.ndarray
+    ) -> tuple[list[np.ndarray] | None, list[np.ndarray] | None, np.ndarray]:
         """Times and states of each event, and times at which the rank of the constraints fell."""
-        if not self.task.events and not self.found_kept:
+        if not self.task.events and not len(found):
             return None, None, _NO_TIMES
-        found = joined(self.found_kept, 2 + self.stepper.columns)
         direction = self.task.direction
         singular = found[(found[:, 0] < 0) & (direction * found[:, 1] <= direction * self.t), 1]
         if not self.task.events:
@@ -270,15 +296,17 @@ class Run:
         )
 
 
+class Collected(NamedTuple):
+    """What the compiled loop has written, as rows."""
+
+    points: np.ndarray
+    steps: np.ndarray
+    rejections: np.ndarray
+    found: np.ndarray
+
+
 class Outcome(NamedTuple):
     """How a run ended: its code, and the start if it had to be found."""
 
     code: int
     start: Start | None = None
-
-
-def joined(chunks: list[np.ndarray], width: int) -> np.ndarray:
-    """All rows; the list then holds them as one."""
-    if len(chunks) != 1:
-        chunks[:] = [np.concatenate(chunks) if chunks else np.empty((0, width))]
-    return chunks[0]

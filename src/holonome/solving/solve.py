@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,12 +20,14 @@ from holonome.problem.system import System
 from holonome.problem.vectors import require_finite
 from holonome.results.solution import Solution
 from holonome.solving import arguments
-from holonome.solving.auto import Relay
+from holonome.solving.auto import go_on
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.methods import AUTO, SMOOTH, Method, resolve
 from holonome.solving.result import finish
 from holonome.solving.run import Outcome, Run, Task
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
+
+_REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
 
 
 def solve(
@@ -147,41 +148,42 @@ def solve(
         t0,
     )
     run = Run(task)
-    free = method == AUTO and motion != SMOOTH and step is None and projection is None and system.mechanical
-    relay = Relay(run) if free and not kernels(system).dense else None
+    chooses = method == AUTO and motion != SMOOTH and step is None and projection is None
+    relay = chooses and system.mechanical and not kernels(system).dense
+    if relay:
+        stepper.watch_stiffness(run.memory)
     known = stepper.known_times(t0)
     if known is not None:
         run.use_history(_known_points(task, known))
-    outcome = _carry_out(run, relay, v0 is None, repair, progress)
+    legs, outcome = _carry_out(run, relay, v0 is None, repair, progress)
     remarks = ()
     if motion == SMOOTH:
         remarks = (partial(about_smooth_motion, given=None if y0 is given else given),)
-    return finish(relay.legs if relay else [run], outcome, remarks)
+    return finish(legs, outcome, remarks)
 
 
-def _carry_out(run: Run, relay: Relay | None, at_rest: bool, repair: bool, progress: Any) -> Outcome:
+def _carry_out(
+    run: Run, relay: bool, at_rest: bool, repair: bool, progress: Any
+) -> tuple[list[Run], Outcome]:
     """Run to the end; where the start is refused, from consistent values near it."""
-    start = None
-    with Interruption() if run.calls_python else nullcontext():
-        code = run.advance()
-        if _may_start_elsewhere(run, code):
-            start = _consistent_start(run, at_rest, repair)
-            code = run.advance()
-        if code == loop.FULL:
-            with Interruption():
-                if relay is not None and Context.of(run.context)["dense_calls"] == 0:
-                    code = relay.go_on(progress)
-                else:
-                    code = run.go_on(progress)
-    last = run if relay is None else relay.legs[-1]
-    if callable(progress) and not last.points_kept:
-        progress(last.fraction)  # a short run tells its progress once
-    return Outcome(code, start)
+    start, legs = None, [run]
+    code = run.first_advance()
+    if code in _REFUSED and _may_start_elsewhere(run):
+        start = _consistent_start(run, at_rest, repair)
+        code = run.first_advance()
+    if code == loop.FULL:
+        with Interruption():
+            if relay and Context.of(run.context)["dense_calls"] == 0:
+                code = go_on(legs, progress)
+            else:
+                code = run.go_on(progress)
+    if callable(progress) and not legs[-1].full:
+        progress(legs[-1].fraction)  # a short run tells its progress once
+    return legs, Outcome(code, start)
 
 
-def _may_start_elsewhere(run: Run, code: int) -> bool:
-    refused = code in (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
-    return refused and run.system.mechanical and run.tried == 0 and not run.event_failed()
+def _may_start_elsewhere(run: Run) -> bool:
+    return run.system.mechanical and run.tried == 0 and not run.event_failed()
 
 
 def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
