@@ -5,7 +5,9 @@ and for dense output.
 
 φ collects g(t, q), w(t, q, v) and invariants, H = φ′.  The second term, of second order in the distance to
 the manifold, makes the result the nearest point; the *relaxed* projection omits it and keeps an old
-factorization of H as long as it converges fast (section 4.2).
+factorization of H as long as it converges fast (section 4.2).  Runge–Kutta methods project in the same way,
+with a kernel that also evaluates the accelerations (:mod:`holonome.integrators.runge_kutta_steps`); all judge
+the corrections alike (`add_correction`, `has_settled`).
 """
 
 from __future__ import annotations
@@ -20,16 +22,49 @@ from holonome.dynamics.kernels import kernels
 from holonome.dynamics.manifold import PIVOT_MARGIN, Manifold, smallest_pivot
 from holonome.dynamics.parts import error_in
 from holonome.dynamics.sparse_saddle import sparse_onto
-from holonome.machine.calls import call, shift
+from holonome.machine.calls import call, pointer, shift
 from holonome.machine.context import OK, SINGULAR
 from holonome.problem.system import System
 
 METRICS = ("mass", "euclidean")
-_ITERATIONS = 8
-_ROUNDING = 1e-8
-"""After a correction smaller than this, relative to the state, the next would be at rounding level."""
+ROUNDING, LARGEST_CORRECTION, MOST_CORRECTIONS = 1e-15, 0.3, 8
+"""Corrections relative to the largest position and velocity: what is rounding, what is too far."""
+_USUAL = 10.0
+"""κ, where it is not measured: a correction δ leaves about κ δ²."""
+_NEAREST, _MOST_STEPS = 1e-14, 100
 _SLOW = 0.02
 """A rate of convergence above this calls for a new factorization."""
+
+
+@njit(cache=True, error_model="numpy")
+def add_correction(y, d, n, size, scale_q, scale_v, span):
+    """Add d to y; its size relative to the largest position and velocity (NaN if it is not finite), and these
+    two, which are not below those given.  A velocity that would not move anything in the whole run counts
+    as rest.
+    """
+    largest_q, largest_v, total = 0.0, 0.0, 0.0
+    for i in range(n):
+        scale_q = max(scale_q, abs(y[i]))
+        largest_q = max(largest_q, abs(d[i]))
+        total += d[i]
+        y[i] += d[i]
+    scale_v = max(scale_v, scale_q / span if span > 0.0 else 0.0, 1e-300)
+    for i in range(n, size):
+        scale_v = max(scale_v, abs(y[i]))
+        largest_v = max(largest_v, abs(d[i]))
+        total += d[i]
+        y[i] += d[i]
+    if total - total != 0.0:
+        return math.nan, scale_q, scale_v
+    return max(largest_q / max(scale_q, 1e-300), largest_v / scale_v), scale_q, scale_v
+
+
+@njit(cache=True, inline="always")
+def has_settled(correction, previous, kappa):
+    """Whether the next correction would be rounding, as Newton's method converges quadratically, or the last
+    one was.
+    """
+    return kappa * correction * correction <= ROUNDING or (correction < 1e-7 and correction > 0.1 * previous)
 
 
 class ProjectionKernels:
@@ -86,6 +121,7 @@ class Projector(NamedTuple):
 
     n: int
     state: int
+    span: float
     projection: int
     factors: int
     repeated: int
@@ -125,53 +161,62 @@ def project(J, context, t, y, e, moved):
 
     Returns a status.
     """
-    size, wish = J.state, shift(J.z, J.size)
+    size, wish, step = J.state, shift(J.z, J.size), shift(J.out, J.state)
     for i in range(size):
         wish[i], moved[i] = e[i], 0.0
     relaxed = J.factors != 0
     fresh, previous = not (relaxed and J.kept[0] > 0.0 and J.kept[1] < _SLOW), math.inf
-    for iteration in range(_ITERATIONS):
+    for iteration in range(MOST_CORRECTIONS):
         status = _correction(J, t, y, context, fresh)
         if status != OK:
             return status
-        largest, scale = 0.0, 1e-300
         for i in range(size):
-            step = J.out[size + i]
             if iteration == 0:
                 e[i] = J.out[i]
             elif not relaxed:
-                step += J.out[i]
-            scale, largest = max(scale, abs(y[i])), max(largest, abs(step))
-            y[i] += step
-            moved[i] += step
+                step[i] += J.out[i]
+            moved[i] += step[i]
             wish[i] = -moved[i]
-        if not largest < 0.3 * scale:
+        correction, _, _ = add_correction(y, step, J.n, size, 0.0, 0.0, J.span)
+        if not correction < LARGEST_CORRECTION:
             return SINGULAR
-        if relaxed and iteration > 0:
-            J.kept[1] = max(J.kept[1], largest / previous) if iteration == 1 else J.kept[1]
-        rounding = _ROUNDING if fresh else 1e-15 / max(J.kept[1], 1e-3)
-        if largest <= rounding * scale or (iteration > 1 and largest > 0.5 * previous):
+        if relaxed and iteration == 1:
+            J.kept[1] = max(J.kept[1], correction / previous)
+        if fresh and has_settled(correction, previous, _USUAL):
+            return OK
+        if not fresh and (
+            correction * max(J.kept[1], 1e-3) <= ROUNDING or 0.5 * previous < correction < 1e-7
+        ):
             return OK
         fresh = not relaxed or J.kept[1] >= _SLOW
-        previous = largest
+        previous = correction
     return OK
 
 
 @njit(cache=True)
-def onto_manifold(J, context, t, y):
-    """Replace y by the nearest point of the manifold, for dense output."""
-    size, e = J.state, shift(J.z, J.size)
-    for i in range(size):
-        e[i] = 0.0
-    for _ in range(4):
-        status = _correction(J, t, y, context, True)
+def nearest_point(kernel, offset, n, t, first, context_array, work, y_array, far):
+    """Bring y from ``first`` to the nearest point on the manifold; a status, SINGULAR where that does not
+    converge or a first correction of q is larger than ``far``, relative to q.
+
+    The kernel writes ((I − H⁺H) e, −H⁺φ) at the offset into ``work``, behind which there is room for e.
+    """
+    y, out, size, before = pointer(y_array), pointer(work), len(first), math.inf
+    e, step = shift(out, len(work) - size - 2), shift(out, offset + size)
+    for _ in range(_MOST_STEPS):
+        for i in range(size):
+            e[i] = first[i] - y[i]
+        status = call(kernel, t, y, e, pointer(context_array), out)
         if status != OK:
             return status
-        largest, scale = 0.0, 1e-300
+        largest, scale = 0.0, 0.0
         for i in range(size):
-            scale = max(scale, abs(y[i]))
-            largest = max(largest, abs(J.out[size + i]))
-            y[i] += J.out[size + i]
-        if largest <= 1e-9 * scale:
+            step[i] += out[offset + i]
+        for i in range(n):
+            largest, scale = max(largest, abs(step[i])), max(scale, abs(y[i]))
+        correction, _, _ = add_correction(y, step, n, size, 0.0, 0.0, 0.0)
+        if correction != correction or largest > far * scale:
+            return SINGULAR
+        if correction <= _NEAREST or 0.5 * before < correction <= 1e-9:
             return OK
-    return OK
+        before = correction
+    return SINGULAR

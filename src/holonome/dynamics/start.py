@@ -4,6 +4,7 @@ contradictory constraints are named.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -12,6 +13,7 @@ import numpy as np
 
 from holonome.algebra.saddle_point import RANK_TOLERANCE
 from holonome.dynamics.kernels import Kernels, dense_derivative, dense_multipliers, kernels
+from holonome.dynamics.projection import nearest_point
 from holonome.dynamics.sparse_saddle import sparse_onto
 from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
 from holonome.machine.calls import run_kernel
@@ -22,7 +24,7 @@ from holonome.problem.vectors import require_finite
 SMALL = 1e-3
 """A correction up to this fraction of the largest position (or velocity) is made silently."""
 
-_ITERATIONS, _ROUNDING = 100, 1e-14
+_ITERATIONS, _ROUNDING, _FAR = 100, 1e-14, 0.1
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,7 @@ def consistent_state(
     if metric not in ("mass", "euclidean"):
         raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
     point = _Point(system, kernels(system), float(t0), s)
-    found = None
-    if point.compiled.sparse and free.all() and metric == "mass":
-        found = _sparse_start(point, q0, v0)
+    found = _by_projection(point, q0, v0) if free.all() and metric == "mass" else None
     if found is None:
         q = _nearest_position(point, q0, v0, free, metric)
         v = _nearest_velocity(point, q, v0, free, metric)
@@ -154,33 +154,36 @@ def consistent_state(
     return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, names, s.copy())
 
 
-def _sparse_start(
+def _by_projection(
     point: _Point, q0: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """For a large system, the nearest q and v by the projection used in steps, with a and λ; None if that
-    does not converge or rows depend on each other.
+    """The nearest q and v by the projection used in steps, with a and λ; None if that does not converge, if
+    rows depend on each other, or if a small system is far off, which other ways treat with more care.
     """
-    n = len(q0)
+    compiled, n = point.compiled, len(q0)
+    if compiled.dense or point.system.invariant_count:
+        return None
     first = np.concatenate([q0, v0, point.s])
     y, size = first.copy(), first.size
-    before = np.inf
-    out, lam = np.zeros(2 * size + 1), np.zeros(point.system.m + 1)
-    for _ in range(_ITERATIONS):
-        status = run_kernel(sparse_onto.address, point.t, y, first - y, point.context, out)
-        if status != OK or not np.all(np.isfinite(out)):
+    kernel, offset, room, far = compiled.projection, size, compiled.projection_size, _FAR
+    if compiled.sparse:
+        kernel, offset, room, far = sparse_onto.address, 0, 2 * size + 1, math.inf
+    status = nearest_point(
+        kernel, offset, n, point.t, first, point.context, np.zeros(room + size + 2), y, far
+    )
+    return _with_multipliers(point, y) if status == OK else None
+
+
+def _with_multipliers(
+    point: _Point, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """q, v, a and λ of a consistent state; None if rows depend on each other."""
+    compiled, n, size, z = point.compiled, point.system.n, y.size, np.zeros(y.size + 2)
+    rate, lam = np.zeros(size + 1), np.zeros(point.system.m + 1)
+    for kernel, out in ((compiled.derivative, rate), (compiled.multipliers, lam)):
+        if run_kernel(kernel, point.t, y, z, point.context, out) != OK or not math.isfinite(out.sum()):
             return None
-        step = out[:size] + out[size : 2 * size]
-        levels = (slice(n), slice(n, 2 * n))
-        moved = max(np.max(np.abs(step[level])) / max(np.max(np.abs(y[level])), 1e-300) for level in levels)
-        if moved <= _ROUNDING or 0.5 * before < moved <= 1e-9:
-            rate, compiled = np.zeros(size + 1), point.compiled
-            found = [
-                run_kernel(compiled.derivative, point.t, y, step, point.context, rate),
-                run_kernel(compiled.multipliers, point.t, y, step, point.context, lam),
-            ]
-            return (y[:n], y[n : 2 * n], rate[n : 2 * n].copy(), lam[:-1]) if found == [OK, OK] else None
-        y, before = y + step, moved
-    return None
+    return y[:n], y[n : 2 * n], rate[n : 2 * n].copy(), lam[:-1]
 
 
 def dependent_rows(C: np.ndarray) -> tuple[int, list[int]]:

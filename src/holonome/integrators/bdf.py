@@ -393,4 +393,6 @@ class BDFOutput(DenseOutput):
         self.steps = steps
 
     def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
-        return bdf_steps.evaluate(self.stepper.memory(0), self.stepper.context(), self.steps, wanted, out)
+        memory, (begin, end) = self.stepper.memory(0), self._limits
+        RunState.set(memory, t_start=begin, t_end=end)
+        return bdf_steps.evaluate(memory, self.stepper.context(), self.steps, wanted, out)

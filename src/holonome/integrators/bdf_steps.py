@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from holonome.dynamics.projection import Projector, onto_manifold, project
+from holonome.dynamics.projection import Projector, project
 from holonome.formulations.implicit import formulation_state
 from holonome.integrators import dassl, loop, newton, rank_watch
 from holonome.integrators.dassl import MOST
@@ -300,6 +300,7 @@ def _projector(w):
     return Projector(
         w.n,
         w.state,
+        abs(w.run.t_end - w.run.t_start),
         s.projection,
         s.projection_factors,
         s.projection_repeated,
@@ -443,7 +444,13 @@ def _polynomial(w, t, out):
 def _solution_inside(w, context, t, out):
     """The polynomial of the last step, its positions and velocities brought onto the manifold."""
     _polynomial(w, t, out)
-    return OK if w.s.dense_projection == 0 else onto_manifold(_projector(w), context, t, out)
+    if w.s.dense_projection == 0:
+        return OK
+    no_error = w.s.scratch_of_state
+    for i in range(w.state):
+        no_error[i] = 0.0
+    w.s.kept[0] = 0.0  # a factorization for the end of a step
+    return project(_projector(w), context, t, out, no_error, w.s.moved)
 
 
 @NativeKernel

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from numba import njit
 
 from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
+from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, add_correction, has_settled
 from holonome.integrators import loop, rank_watch
 from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
 from holonome.integrators.start_check import is_consistent
@@ -28,8 +29,6 @@ from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_co
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 8.0
-_ROUNDING = 1e-15
-_LARGEST_CORRECTION, _MOST_CORRECTIONS = 0.3, 8
 _CONTRADICTION = 1e-7
 """What may remain of a row that depends on others, as a distance relative to the largest position (or
 velocity).
@@ -198,25 +197,11 @@ def _evaluate_projection(w, context, t, y, out):
 @njit(cache=True, error_model="numpy")
 def _correct(w):
     """Add δ to z; its size relative to the largest position and velocity met, and whether rows conflict."""
-    scale_q = w.s.scale_q
-    scale_v = max(w.s.scale_v, scale_q / abs(w.run.t_end - w.run.t_start))
-    n, size, z, d = w.n, w.size, w.z, correction_in(w.landed, w.size)
-    largest_q, largest_v, total = 0.0, 0.0, 0.0
-    for i in range(n):
-        scale_q = max(scale_q, abs(z[i]))
-        largest_q = max(largest_q, abs(d[i]))
-        total += d[i]
-        z[i] += d[i]
-    for i in range(n, size):
-        scale_v = max(scale_v, abs(z[i]))
-        largest_v = max(largest_v, abs(d[i]))
-        total += d[i]
-        z[i] += d[i]
-    if total - total != 0.0:
-        return math.nan, False
-    missed = missed_in(w.landed, size)
-    contradiction = missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
-    return max(largest_q / scale_q if n > 0 else 0.0, largest_v / scale_v), contradiction
+    span, missed = abs(w.run.t_end - w.run.t_start), missed_in(w.landed, w.size)
+    correction, scale_q, scale_v = add_correction(
+        w.z, correction_in(w.landed, w.size), w.n, w.size, w.s.scale_q, w.s.scale_v, span
+    )
+    return correction, missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
 
 
 @njit(cache=True, error_model="numpy")
@@ -230,7 +215,7 @@ def _project(w, context, t, y, h, measure):
     if measure:
         combine(w.sums, w.stages, h, y, w.k, w.error)
         w.error[w.size] = h * w.last_weight
-    for iteration in range(_MOST_CORRECTIONS):
+    for iteration in range(MOST_CORRECTIONS):
         status = _evaluate_projection(w, context, t, w.z, w.landed)
         w.run.projections += 1
         if status != OK:
@@ -244,12 +229,11 @@ def _project(w, context, t, y, h, measure):
         correction, contradiction = _correct(w)
         w.run.correction = correction
         w.run.iterations = iteration + 1
-        if not correction < _LARGEST_CORRECTION:
+        if not correction < LARGEST_CORRECTION:
             return OK, loop.PROJECTION_FAILED if correction == correction else loop.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
             w.s.kappa = max(2.0 * correction / (previous * previous), 0.5 * w.s.kappa, 1e-3)
-        stagnates = correction < 1e-7 and correction > 0.1 * previous
-        if w.s.kappa * correction * correction <= _ROUNDING or stagnates:
+        if has_settled(correction, previous, w.s.kappa):
             return OK, loop.CONTRADICTION if contradiction else 0, square
         if iteration > 2 and correction > previous:
             break
