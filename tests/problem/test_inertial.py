@@ -136,7 +136,7 @@ def drag(v):
     ],
 )
 def test_anything_else_is_asked_for(force):
-    with pytest.raises(hn.ModelError, match="inertial='in force'.*inertial='derived'"):
+    with pytest.raises(hn.ModelError, match=r"inertial='in force'.*inertial='derived'"):
         polar(force)
     assert polar(force, inertial="derived").inertial == "derived"
     assert polar(force, inertial="in force").inertial == "in force"
@@ -186,7 +186,7 @@ def test_a_constant_mass_that_looks_otherwise():
 
 
 def test_mass_that_changes_with_time():
-    """Of M(t) nothing is added unasked; asked for, M v is kept: the sand that falls onto a cart is at rest."""
+    """Of M(t) nothing is added unasked; asked for, M v is kept, as for a cart that sand falls into."""
     cart = {"mass": lambda t: np.array([1.0 + t]), "force": [0.0], "names": ["x"]}
     for inertial, velocity in ((None, 1.0), ("in force", 1.0), ("derived", 1 / 3)):
         sol = hn.solve(hn.System(**cart, inertial=inertial), (0, 2), [0], [1], **TIGHT)

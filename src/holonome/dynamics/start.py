@@ -16,7 +16,9 @@ from holonome.dynamics.sparse_saddle import sparse_onto
 from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
+from holonome.problem.parameters import Parameters
 from holonome.problem.system import System
+from holonome.problem.user_function import UserFunction
 from holonome.problem.vectors import require_finite
 
 SMALL = 1e-3
@@ -245,15 +247,13 @@ def what_failed(system: System, t: float, y: np.ndarray) -> str:
     n = system.n
     q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
     here = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    for role, function in system.functions.items():
-        try:
-            value = function.evaluate({"t": t, "q": q, "v": v, "s": s}, system.parameters)
-        except ModelError as error:
-            return str(error)
-        if not np.all(np.isfinite(value)):
-            where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
-            entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
-            return f"{entry} is {value[where]} {here}"
+    for function in system.functions.values():
+        for lam in _multipliers_to_try(system, function):
+            text = _what_is_wrong(function, {"t": t, "q": q, "v": v, "s": s} | lam, system.parameters, here)
+            if not text:
+                break
+        if text:
+            return text
     if system.unknowns and "lam" not in system.further_names:
         return (
             f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last "
@@ -261,10 +261,38 @@ def what_failed(system: System, t: float, y: np.ndarray) -> str:
         )
     if "lam" in system.further_names:
         return (
-            "forces that depend on lam need independent constraints and a regular mass matrix, and must "
-            f"leave lam determined; here they do not {here}"
+            f"the multipliers λ, on which forces depend, are not found {here}: that needs independent "
+            "constraints and a regular mass matrix, forces that leave λ determined and are finite near the "
+            f"first guess, {_first_guess(system)}"
         )
     return f"a derivative of the system's functions is not finite {here}"
+
+
+def _multipliers_to_try(system: System, function: UserFunction) -> list[dict[str, np.ndarray]]:
+    """Values of λ to evaluate a function with: a force that is finite with one of them is not to blame."""
+    if "lam" not in system.further_names or "lam" not in function.arguments:
+        return [{}]
+    first = [] if system.multipliers is None else [system.multipliers]
+    return [{"lam": lam} for lam in (*first, *np.outer((0.0, 1e-3, -1e-3, 1.0, -1.0), np.ones(system.m)))]
+
+
+def _first_guess(system: System) -> str:
+    if system.multipliers is None:
+        return "λ = 0; give a better one, lam0=[...]"
+    return f"lam0 = {np.array2string(system.multipliers, precision=6, threshold=8)}; give a better one"
+
+
+def _what_is_wrong(function: UserFunction, point: dict, parameters: Parameters, here: str) -> str:
+    """Whether a function raises or is not finite at a point, in words."""
+    try:
+        value = function.evaluate(point, parameters)
+    except ModelError as error:
+        return str(error)
+    if np.all(np.isfinite(value)):
+        return ""
+    where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
+    entry = f"entry {', '.join(map(str, where))} of {function.role}" if value.size > 1 else function.role
+    return f"{entry} is {value[where]} {here}"
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:

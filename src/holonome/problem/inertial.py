@@ -53,8 +53,8 @@ def _of_supplied_mass(given: str | None, system: System) -> str | None:
         raise ModelError(f"inertial: {reason}; write them into force and say inertial='in force'")
     if given is None and _differs(mass.evaluate, system.n):
         raise ModelError(
-            f"inertial: mass depends on q, and {reason}; write −c, c(q, v) = Ṁ v − ½ ∂(vᵀ M v)/∂q, into force "
-            "and say inertial='in force'"
+            f"inertial: mass depends on q, and {reason}; write −c, c(q, v) = Ṁ v − ½ ∂(vᵀ M v)/∂q, into "
+            "force and say inertial='in force'"
         )
     return given
 

@@ -138,6 +138,7 @@ class System(CompiledSystem):
         self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
         self.states = start_values("states", states, "rate", rate)
         self.unknowns = start_values("unknowns", unknowns, "equations", equations)
+        self.multipliers = None
         self.state_size = 2 * self.n + len(self.states)
         parts = elements.as_elements(elastic)
         if force is None and parts:
@@ -325,6 +326,15 @@ class System(CompiledSystem):
         other.unknowns = dict(
             zip(self.unknowns, np.asarray(values, dtype=float).ravel().tolist(), strict=True)
         )
+        return other
+
+    def with_multipliers(self, values: Any) -> System:
+        """The same system with a guess for the multipliers on which its forces depend; shares all compiled
+        code.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.multipliers = np.array(values, dtype=float)
         return other
 
     @property

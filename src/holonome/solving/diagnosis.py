@@ -146,6 +146,10 @@ def _why_no_step(run: Run, cause: int) -> str:
         return told
     if cause == loop.NOT_FINITE:
         return f"forces, masses or constraints are not finite just ahead; {_ahead(run, t, y)}"
+    if cause == loop.SINGULAR_MATRIX and "lam" in run.system.further_names:
+        return (
+            "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
+        )
     return _REASONS.get(cause, "no step succeeds")
 
 
