@@ -243,17 +243,12 @@ class _Point:
 
 
 def what_failed(system: System, t: float, y: np.ndarray) -> str:
-    """Which of the user's functions raises or is not finite at a state, in words."""
-    n = system.n
-    q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
-    here = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    for function in system.functions.values():
-        for lam in _multipliers_to_try(system, function):
-            text = _what_is_wrong(function, {"t": t, "q": q, "v": v, "s": s} | lam, system.parameters, here)
-            if not text:
-                break
-        if text:
-            return text
+    """Which of the user's functions raises or is not finite at a state, or else what may have failed, in
+    words.
+    """
+    text, here = what_is_not_finite(system, t, y), _where(system, t, y)
+    if text:
+        return text
     if system.unknowns and "lam" not in system.further_names:
         return (
             f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last "
@@ -266,6 +261,24 @@ def what_failed(system: System, t: float, y: np.ndarray) -> str:
             f"first guess, {_first_guess(system)}"
         )
     return f"a derivative of the system's functions is not finite {here}"
+
+
+def _where(system: System, t: float, y: np.ndarray) -> str:
+    return f"(at t = {t:.6g}, q = {np.array2string(y[: system.n], precision=6, threshold=8)})"
+
+
+def what_is_not_finite(system: System, t: float, y: np.ndarray) -> str:
+    """Which of the user's functions raises or is not finite at a state, in words; nothing if all is well."""
+    n, here = system.n, _where(system, t, y)
+    point = {"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]}
+    for function in system.functions.values():
+        texts = [
+            _what_is_wrong(function, point | lam, system.parameters, here)
+            for lam in _multipliers_to_try(system, function)
+        ]
+        if all(texts):
+            return texts[0]
+    return ""
 
 
 def _multipliers_to_try(system: System, function: UserFunction) -> list[dict[str, np.ndarray]]:
@@ -551,7 +564,7 @@ def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
     return a, lam[:-1]
 
 
-def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
+def free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
     """Columns that span the motions allowed by the constraints."""
     C = pieces["C"]
     rank = np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0
@@ -559,7 +572,7 @@ def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
-    null = _free_motions(pieces)
+    null = free_motions(pieces)
     if not null.shape[1]:
         return
     values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
@@ -573,7 +586,7 @@ def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: floa
 
 def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
     """Raise, and name the motion that neither mass nor constraints determine."""
-    null = _free_motions(pieces)
+    null = free_motions(pieces)
     reduced = null.T @ pieces["M"] @ null
     names = _largest_components(system, null @ np.linalg.svd(reduced)[2][-1])
     raise SingularSystem(

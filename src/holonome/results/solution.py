@@ -102,7 +102,7 @@ class Solution(Result):
     ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True
     ... )
     >>> sol.q.shape, sol.lam.shape, sol.to_pandas().columns.tolist()
-    ((2, 3), (1, 3), ['x', 'y', "x'", "y'"])
+    ((2, 3), (1, 3), ['x', 'y', "x'", "y'", 'lambda LENGTH'])
     >>> q, v = sol.sol(2.5)
     >>> q.shape, bool(abs(q @ q - 1) < 1e-14)
     ((2,), True)
@@ -248,6 +248,21 @@ class Solution(Result):
         return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
 
     @property
+    def energy_change(self) -> float:
+        """Largest change of the energy since the first point; NaN if there is no other, or no potential."""
+        if self.energy is None or self.t.size < 2:
+            return np.nan
+        return float(np.max(np.abs(self.energy - self.energy[0])))
+
+    @property
+    def energy_in_words(self) -> str:
+        """The energy at the first point, and its change if there are others."""
+        if self.energy is None or not self.t.size:
+            return "not known"
+        change = f", changes by at most {self.energy_change:.1e}" if self.t.size > 1 else ""
+        return f"{self.energy[0]:.6g}{change}"
+
+    @property
     def drift(self) -> tuple[float, float]:
         """Largest |g| and |G v| over all points."""
         return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
@@ -280,13 +295,12 @@ class Solution(Result):
             )
         if system.m and self.t.size:
             lines.append(f"  constraints hold to {self.drift_in_words}")
-        if system.invariant_count and self.t.size:
+        if system.invariant_count and self.t.size > 1:
             lines.append(
                 f"  invariants change by at most {np.max(np.abs(self.invariant - self.invariant[:, :1])):.1e}"
             )
         if self.energy is not None and self.t.size:
-            change = float(np.max(np.abs(self.energy - self.energy[0])))
-            lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")
+            lines.append(f"  energy {self.energy_in_words}")
         lines += self._events_in_words()
         if self.dense_calls:
             trouble = (
@@ -404,16 +418,19 @@ class Solution(Result):
         return xarray.Dataset(data, coords=coords, attrs=attributes)
 
     def to_pandas(self):
-        """Positions, velocities, states and unknowns as a pandas.DataFrame with time as its index."""
+        """Positions, velocities, states, unknowns and multipliers as a pandas.DataFrame with time as its
+        index.
+        """
         pandas = optional("pandas")
         names, values = self._columns()
         return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
 
     def _columns(self) -> tuple[list[str], np.ndarray]:
-        """Positions, velocities, states and unknowns, with their names."""
+        """Positions, velocities, states, unknowns and multipliers, with their names."""
         system = self.system
         names = [*system.names, *[f"{name}'" for name in system.names], *system.states, *system.unknowns]
-        return names, np.concatenate([self.q, self.v, self.s, self.w])
+        names += [f"lambda {name}" for name in system.constraint_names]
+        return names, np.concatenate([self.q, self.v, self.s, self.w, self.lam])
 
     def save(self, path: str | Path) -> Path:
         """Write to a file whose suffix selects the format: ``.npz``, from which :meth:`load` restores the
@@ -435,8 +452,7 @@ class Solution(Result):
 
     def _write_csv(self, path: Path) -> None:
         names, values = self._columns()
-        header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
-        table = np.column_stack([self.t, values.T, self.lam.T])
+        header, table = ",".join(["t", *names]), np.column_stack([self.t, values.T])
         np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.17g")
 
     @staticmethod

@@ -24,6 +24,7 @@ from holonome.integrators.contract import Request
 from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
+from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, registry
 from holonome.solving.run import Run
@@ -41,6 +42,10 @@ class Relay:
 
     def go_on(self, progress: Any) -> int:
         """To the end, or to where nothing goes on."""
+        with ProgressDisplay(progress, "simulating") as show:
+            return self._go_on(show)
+
+    def _go_on(self, progress: Any) -> int:
         leg, pause = self.legs[0], CHECK_EVERY
         mark = _Mark(leg, leg.task.t0, 0.0)
         while True:
@@ -79,6 +84,8 @@ class Relay:
 def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
     """The same run from here on by a method of the other kind; None if it cannot start here."""
     task, system, implicit = leg.task, leg.system, not leg.stepper.implicit
+    if leg.tried >= task.max_steps:
+        return None
     try:
         start = consistent_state(system, y, t, repair=True)
     except (HolonomeError, ValueError):
@@ -104,7 +111,8 @@ def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
             t_eval=times,
             events=events,
             first_step=None if implicit else abs(float(RunState.of(leg.memory)["h"])),
-            max_steps=max(1, task.max_steps - leg.tried),
+            max_steps=task.max_steps - leg.tried,
+            steps_before=task.steps_before + leg.tried,
         )
     )
     system.copy_unknowns(leg.context, run.context)
