@@ -44,6 +44,18 @@ napoleon_preprocess_types = False
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
+
+def house_style(gallery_conf, file):
+    """Draw the pictures of the examples as ours."""
+    from matplotlib import rcParams
+
+    from holonome.plot.style import house_style
+
+    with house_style(dark=False):
+        ours = dict(rcParams)
+    rcParams.update({key: value for key, value in ours.items() if key != "backend"})
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -55,6 +67,9 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,
+    "capture_repr": (),
+    "thumbnail_size": (640, 448),
+    "reset_modules": ("matplotlib", house_style),
 }
 
 html_math_renderer = "mathml"

@@ -6,6 +6,7 @@ import sys
 from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 
 from matplotlib import pyplot
 
@@ -38,9 +39,20 @@ def mechanisms_page(folder: Path) -> None:
             axes.figure.savefig(folder / f"{name}.png", dpi=80)
             pyplot.close("all")
             lines += [f"![{mechanism.title}]({name}.png)", ""]
-        statement = (sys.modules[make.__module__].__doc__ or "").strip("\n")
-        lines += ["```text", statement, "```", ""]
+        lines += _statement(sys.modules[make.__module__].__doc__ or "")
     (folder / "mechanisms.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _statement(text: str) -> list[str]:
+    """The statement of a mechanism: prose as prose, what is indented (drawings, equations) as it stands."""
+    lines: list[str] = []
+    for block in re.findall(r"(?:^ {4}.*\n|^\n)+|(?:^(?! {4}).+\n)+", text.strip("\n") + "\n", re.MULTILINE):
+        if block.startswith(" ") or (block.strip() and block.lstrip("\n").startswith(" ")):
+            lines += ["", "```{code-block} text", ":class: drawing", "", dedent(block).strip("\n"), "```", ""]
+        elif block.strip():
+            prose = re.sub(r"^(.+)\n-{4,}$", r"**\1**\n", block, flags=re.MULTILINE)
+            lines += ["", re.sub(r"([_<|])", r"\\\1", prose.strip()).replace("::", ":"), ""]
+    return lines
 
 
 def run_tutorial(docs: Path, folder: Path) -> None:

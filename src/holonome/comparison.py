@@ -379,7 +379,7 @@ def _trial(
         seconds=seconds,
         drift=drift,
         velocity_drift=velocity_drift,
-        energy=_energy_change(found),
+        energy=found.energy_change,
         success=found.success,
         message=found.message,
     )
@@ -396,13 +396,6 @@ def _best_time(problem: tuple, options: dict[str, Any]) -> float:
         best = min(best, seconds)
         spent += seconds
     return best
-
-
-def _energy_change(solution: Solution) -> float:
-    """The largest change of the energy since the start; NaN if the energy is not known."""
-    if solution.energy is None or not solution.t.size:
-        return math.nan
-    return float(np.max(np.abs(solution.energy - solution.energy[0])))
 
 
 def _stop_if_interrupted(solution: Solution) -> None:

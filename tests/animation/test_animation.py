@@ -598,3 +598,17 @@ def test_bad_arguments(tmp_path):
         hn.animate([solution, simulated("pendulum", (1, 0))])
     with pytest.raises(hn.ModelError, match="drawing: str; give an"):
         hn.System([1.0], [0.0], drawing="nice")
+
+
+@pytest.mark.parametrize(("torque", "expected"), [(0.0, True), (3.0, False)])
+def test_the_work_of_a_motor_is_no_drift(torque, expected):
+    arm = hn.System(
+        1.0,
+        lambda q: np.array([torque - GRAVITY * np.sin(q[0])]),
+        potential=lambda q: -GRAVITY * np.cos(q[0]),
+        names=["phi"],
+    )
+    solution = hn.solve(arm, (0, 2), [0.5])
+    curves = scene.Scene.of(solution).curves()
+    assert any(curve["name"] == "|E − E₀|" for curve in curves) == expected
+    assert any(curve["name"] == "total" for curve in curves)

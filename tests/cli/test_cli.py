@@ -32,6 +32,17 @@ def call(*arguments, code: int = 0):
     return result
 
 
+def test_a_new_command_is_listed_last(monkeypatch):
+    monkeypatch.setattr(cli.app, "registered_commands", list(cli.app.registered_commands))
+
+    @cli.app.command()
+    def another():
+        """A command of somebody else."""
+
+    names = re.findall(r"^│? *([a-z]+) {2,}", call("--help").stdout, re.MULTILINE)
+    assert names[-1] == "another"
+
+
 def fails(*arguments, code: int) -> str:
     """The one sentence on stderr of a command that fails."""
     result = call(*arguments, code=code)

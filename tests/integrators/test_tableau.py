@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import holonome as hn
 from holonome.integrators.tableau import TABLEAUS, addresses
 from holonome.machine.calls import run_kernel
 from holonome.machine.layout import padded
@@ -46,3 +47,34 @@ def test_stability_interval(name):
 
     assert max(growth(z) for z in np.linspace(-tableau.stable, 0, 400)) <= 1 + 1e-2
     assert growth(-1.05 * tableau.stable) > 1
+
+
+def _own(name, a, b, errors, order):
+    a = np.array(a, dtype=float)
+    return hn.Tableau(name, name, a, np.array(b), a.sum(axis=1), (np.array(errors),), order, order - 1, 2.0)
+
+
+OWN = {
+    tableau.name: tableau
+    for tableau in (
+        _own("midpoint", [[0, 0], [1 / 2, 0]], [0.0, 1.0], [-1.0, 1.0, 0.0], 2),
+        _own("Ralston", [[0, 0], [2 / 3, 0]], [1 / 4, 3 / 4], [-3 / 4, 3 / 4, 0.0], 2),
+        _own("late", [[0, 0, 0], [0, 0, 0], [0, 1 / 2, 0]], [0.0, 0.0, 1.0], [0.0, -1.0, 1.0, 0.0], 2),
+        _own("without an estimate", [[0, 0], [1 / 2, 0]], [0.0, 1.0], [0.0, 0.0, 0.0], 2),
+    )
+}
+
+
+@pytest.mark.parametrize("formulation", [hn.UnderlyingODE(), hn.SRM(eps=0.05, iterations=2)])
+@pytest.mark.parametrize("name", OWN)
+def test_a_tableau_of_ones_own_has_its_order(name, formulation):
+    """Also with sequential regularization, whose second iteration needs the first between the steps."""
+    pendulum = hn.mechanisms.pendulum()
+    method = hn.Method(formulation, hn.RungeKutta(OWN[name]))
+    fine = hn.Method(formulation, hn.RungeKutta("dop853"))
+    ends = [
+        hn.solve(pendulum.system, (0, 0.5), pendulum.q0, method=m, step=h).q[:, -1]
+        for m, h in ((method, 4e-3), (method, 2e-3), (fine, 1e-3))
+    ]
+    errors = [np.max(np.abs(end - ends[-1])) for end in ends[:-1]]
+    assert 3.4 < errors[0] / errors[1] < 4.6

@@ -1,5 +1,6 @@
 """The progress display: what it yields, and what it prints where there is no terminal."""
 
+import os
 import subprocess
 import sys
 
@@ -41,6 +42,31 @@ def test_short_computations_in_a_pipe_print_nothing():
         "    for i in range(500): show(i / 500, 'text')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == done.stderr == b""
+
+
+def test_a_run_of_many_legs_has_one_display(monkeypatch):
+    """Each display of a relay would leave a line behind."""
+    begun = []
+    monkeypatch.setattr(ProgressDisplay, "_start_bar", lambda self: begun.append(self))
+    fast = hn.System(1.0, lambda q: -1e4 * q, names=["x"])
+    sol = hn.solve(fast, (0, 60), [1], rtol=1e-9, progress=True)
+    assert sol.steps > 10_000
+    assert len(begun) == 1
+
+
+def test_a_forced_colour_makes_no_terminal_of_a_pipe():
+    program = (
+        "from holonome.machine.progress import ProgressDisplay\n"
+        "with ProgressDisplay(True) as show:\n"
+        "    for i in range(500): show(i / 500, 'text')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "FORCE_COLOR": "1"},
+    )
     assert done.stdout == done.stderr == b""
 
 

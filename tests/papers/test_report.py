@@ -3,6 +3,7 @@ papers' own descriptions hold together.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -110,6 +111,49 @@ def html(results, tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(html):
     return Page(html)
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+MEASURE = """<script>
+const box = element => element.getBoundingClientRect();
+document.querySelector("nav ol ol").append(...Array.from({length: 80}, (_, i) => {
+  const entry = document.createElement("li"); entry.textContent = `Table ${i}`; return entry; }));
+const [list, buttons] = ["nav details", ".switches"].map(name => box(document.querySelector(name)));
+const badges = [...document.querySelectorAll(".data td.verdict span")].map(badge =>
+  box(badge).right <= box(badge.closest(".scroll")).right + 0.5);
+const time = [...document.querySelectorAll(".tiles dd")].at(-1);
+time.textContent = "11 min 52 s";
+const [tile, line] = [box(time.parentElement), box(time)];
+document.title = JSON.stringify({
+  badges: badges.length > 0 && badges.every(Boolean), buttons: list.bottom <= buttons.top,
+  time: line.height < 1.6 * parseFloat(getComputedStyle(time).fontSize) && time.scrollWidth <= tile.width });
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.parametrize("width", [980, 1280])
+def test_nothing_is_cut_or_covered(html, tmp_path, width):
+    """Badges are whole in a table that must be scrolled, buttons leave room for the contents, a long duration
+    stays on one line of its tile.
+    """
+    wide = html.replace("<style>", "<style>.data td { padding: 0.3rem 4rem !important; }", 1)
+    file = tmp_path / "page.html"
+    file.write_text(wide.replace("</body>", MEASURE + "</body>"), encoding="utf-8")
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'user'}",
+    ]
+    done = subprocess.run(
+        [*command, f"--window-size={width},800", "--dump-dom", file.as_uri()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    title = re.search(r"<title>(.*?)</title>", done.stdout)[1]
+    assert title == '{"badges":true,"buttons":true,"time":true}'
 
 
 def test_the_page_is_well_formed_and_stands_alone(page):

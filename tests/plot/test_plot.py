@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import holonome as hn
 from holonome import plot
+from holonome.plot.over_time import saddle_point
 
 
 def simulated(name: str, **options) -> tuple[hn.mechanisms.Mechanism, hn.Solution]:
@@ -238,12 +239,36 @@ def test_multipliers_and_joint_forces_balance_inertia():
     forces = drawn(plot.plot_joint_forces(solution, coordinates=["yb"]))
     row = mechanism.system.names.index("yb")
     p = mechanism.system.parameters
+    assert len(forces.lines) == 2, "one force for each joint of the bar"
     np.testing.assert_allclose(
-        forces.lines[0].get_ydata(),
+        sum(line.get_ydata() for line in forces.lines),
         p["density"] * p["b"] * (solution.a[row] + p["gravity"]),
         rtol=1e-8,
         atol=1e-8,
     )
+
+
+def test_each_joint_has_its_own_force():
+    mechanism, solution = simulated("four_bar")
+    system = mechanism.system
+    alone = drawn(plot.plot_joint_forces(solution, constraints=["A x"]))
+    k = system.constraint_names.index("A x")
+    pieces = [saddle_point(system, t, y)[1][k] for t, y in zip(solution.t, solution.states, strict=True)]
+    expected = -(np.array(pieces) * solution.lam[k][:, None]).T
+    np.testing.assert_allclose(
+        [line.get_ydata() for line in alone.lines], expected[np.any(expected != 0, axis=1)], atol=1e-12
+    )
+    with pytest.raises(ValueError, match="constraints: 'E' is not one of"):
+        plot.plot_joint_forces(solution, constraints=["E"])
+
+
+def test_axes_of_a_projected_view_are_not_called_x_and_y():
+    _, solution = simulated("wheelset", t_span=(0.0, 0.1))
+    axes = drawn(plot.plot_motion(solution))
+    assert "seen from azimuth" in axes.get_xlabel()
+    assert axes.get_ylabel() == ""
+    path = drawn(plot.plot_path(simulated("four_bar")[1], points=[("xb", "phi_b")]))
+    assert (path.get_xlabel(), path.get_ylabel()) != ("x", "y")
 
 
 def test_what_a_system_lacks_cannot_be_drawn():

@@ -86,6 +86,13 @@ def test_a_missing_package_is_asked_for(package, use, monkeypatch, tmp_path):
         use(sol, tmp_path)
 
 
+def test_a_table_has_the_multipliers():
+    sol = hn.solve(rod(), (0, 1), [1, 0])
+    table = sol.to_pandas()
+    assert table.columns.tolist()[-1] == f"lambda {sol.system.constraint_names[-1]}"
+    np.testing.assert_array_equal(table.to_numpy()[:, -1], sol.lam[-1])
+
+
 def test_the_signature_of_plot_says_what_it_takes():
     assert list(inspect.signature(hn.Solution.plot).parameters) == ["self", "axes", "file", "drawing", "dark"]
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from holonome.animation.inference import inferred
 from holonome.plot import SMALLEST
+from holonome.plot.over_time import conserves_energy
 from holonome.problem.drawing import Drawing
 from holonome.results.solution import Solution
 
@@ -123,7 +124,7 @@ class Scene:
         for name, rows in (("|g|", solution.g), ("|Gv|", solution.gv)):
             if rows.size:
                 add("drift", name, np.maximum(np.max(np.abs(rows), axis=0), SMALLEST))
-        if solution.energy is not None:
+        if solution.energy is not None and conserves_energy(solution):
             add("drift", "|E − E₀|", np.maximum(np.abs(solution.energy - solution.energy[0]), SMALLEST))
         for k, values in enumerate(solution.invariant):
             add("drift", f"invariant {k}", np.maximum(np.abs(values - values[0]), SMALLEST))

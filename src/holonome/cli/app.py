@@ -36,7 +36,10 @@ class _Commands(_PlainFlags, TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         order = ["demo", "new", "run", "animate", "compare", "reproduce", "mechanisms", "methods", "doctor"]
-        return sorted(super().list_commands(ctx), key=order.index)
+        return sorted(
+            super().list_commands(ctx),
+            key=lambda name: order.index(name) if name in order else len(order),
+        )
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -112,14 +112,6 @@ def error(done: Done) -> tuple[float, str] | None:
     return relative(solution.q[:, -1], reference.q), source
 
 
-def energy(solution: Solution) -> tuple[float, float] | None:
-    """Initial energy and its largest change."""
-    values = solution.energy
-    if values is None or not values.size:
-        return None
-    return float(values[0]), float(np.max(np.abs(values - values[0])))
-
-
 def rows(done: Done) -> list[tuple[str, str]]:
     """The summary of a run, as (heading, text)."""
     solution, system = done.solution, done.solution.system
@@ -143,9 +135,9 @@ def rows(done: Done) -> list[tuple[str, str]]:
         told.append(("speed", f"{duration(done.seconds)} of computing{also}"))
     if system.m:
         told.append(("constraints", f"hold to {solution.drift_in_words}"))
-    known, found = energy(solution), error(done)
-    if known:
-        told.append(("energy", f"{known[0]:.6g}, changes by at most {known[1]:.1e}"))
+    if solution.energy is not None and solution.t.size:
+        told.append(("energy", solution.energy_in_words))
+    found = error(done)
     if found:
         told.append(("error", f"{found[0]:.1e}, relative to {found[1]}"))
     if solution.success and solution.message != "the end was reached":
@@ -156,8 +148,10 @@ def rows(done: Done) -> list[tuple[str, str]]:
 def as_dict(done: Done, files: list[Path]) -> dict[str, Any]:
     """The summary of a run for JSON, with the final state."""
     solution, system = done.solution, done.solution.system
-    known, found = energy(solution), error(done)
-    final = {}
+    found, known, change = error(done), solution.energy, solution.energy_change
+    final, energy = {}, None
+    if known is not None and known.size:
+        energy = {"initial": float(known[0]), "change": None if math.isnan(change) else change}
     if solution.t.size:
         named = {
             "q": (system.names, solution.q),
@@ -188,7 +182,7 @@ def as_dict(done: Done, files: list[Path]) -> dict[str, Any]:
         "seconds": done.seconds,
         "first_seconds": done.first,
         "drift": dict(zip(("g", "gv"), solution.drift, strict=True)),
-        "energy": None if known is None else dict(zip(("initial", "change"), known, strict=True)),
+        "energy": energy,
         "error": None if found is None else dict(zip(("relative", "against"), found, strict=True)),
         "final": final,
         "files": [str(file) for file in files],

@@ -25,7 +25,7 @@ from holonome.problem.general import HigherIndex
 from holonome.problem.system import System
 from holonome.results.solution import Solution
 
-_START = ("q0", "v0", "t_span", "s0", "w0")
+_START = ("q0", "v0", "t_span", "s0", "w0", "lam0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
         source=str(path),
         drawing=drawing,
     )
-    return Subject(mechanism, {key: start[key] for key in ("s0", "w0") if start.get(key) is not None})
+    return Subject(mechanism, {key: start[key] for key in ("s0", "w0", "lam0") if start.get(key) is not None})
 
 
 def _start(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,6 @@ SINGULAR, and the dense fallback is called instead (:mod:`holonome.dynamics.dens
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -44,7 +42,7 @@ EMITTED_UP_TO = 100
 two to four times as fast as the loops, but takes seconds to derive.
 """
 
-_NONE = (None, None, np.zeros(0))
+_NONE = ((None, None, None), np.zeros(0))
 
 LARGEST_DENSE = 5000
 """Coordinates and constraints beyond which there is no memory for the dense kernels."""
@@ -65,7 +63,7 @@ class Kernels:
         self.system, self.n, self.position_rows, self.rows = system, model.n, model.position_rows, model.rows
         self.sparse = model.n + model.rows > EMITTED_UP_TO and not model.I.numel() and not model.lam.numel()
         self.dense = not self.sparse and emitted.elimination_cost(model) > emitted.LARGEST_ELIMINATION
-        self._latest: dict[int, tuple[Any, Any, np.ndarray]] = {}  # contexts for the values used last
+        self._latest: dict[int, tuple[tuple, np.ndarray]] = {}  # contexts for the values used last
 
     @made_once
     def _emitted(self) -> emitted.Emitted:
@@ -135,8 +133,13 @@ class Kernels:
         """A context for one run of this system, or of a copy with other parameters; ``extra`` doubles are
         reserved behind the parameters.
         """
-        parameters, unknowns, kept = self._latest.get(extra, _NONE)
-        if parameters is system.parameters and unknowns is system.unknowns:
+        values, kept = self._latest.get(extra, _NONE)
+        parameters, unknowns, multipliers = values
+        if (
+            parameters is system.parameters
+            and unknowns is system.unknowns
+            and multipliers is system.multipliers
+        ):
             return kept.copy()
         template, rest = self.system.compiled.once(("context", extra), lambda: self._template(extra))
         context = np.zeros(template.size + rest)  # zeros are not touched until the dense kernels need them
@@ -144,7 +147,8 @@ class Kernels:
         context[PARAMETERS : PARAMETERS + system.parameters.size] = system.parameters.flat
         system.fill_guess(context)
         if not rest:
-            self._latest[extra] = system.parameters, system.unknowns, context.copy()
+            values = system.parameters, system.unknowns, system.multipliers
+            self._latest[extra] = values, context.copy()
         return context
 
     def _template(self, extra: int) -> tuple[np.ndarray, int]:

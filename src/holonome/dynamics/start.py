@@ -18,7 +18,9 @@ from holonome.dynamics.sparse_saddle import sparse_onto
 from holonome.errors import ContradictoryConstraints, InconsistentStart, ModelError, SingularSystem
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
+from holonome.problem.parameters import Parameters
 from holonome.problem.system import System
+from holonome.problem.user_function import UserFunction
 from holonome.problem.vectors import require_finite
 
 SMALL = 1e-3
@@ -244,19 +246,12 @@ class _Point:
 
 
 def what_failed(system: System, t: float, y: np.ndarray) -> str:
-    """Which of the user's functions raises or is not finite at a state, in words."""
-    n = system.n
-    q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
-    here = f"(at t = {t:.6g}, q = {np.array2string(q, precision=6, threshold=8)})"
-    for role, function in system.functions.items():
-        try:
-            value = function.evaluate({"t": t, "q": q, "v": v, "s": s}, system.parameters)
-        except ModelError as error:
-            return str(error)
-        if not np.all(np.isfinite(value)):
-            where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
-            entry = f"entry {', '.join(map(str, where))} of {role}" if value.size > 1 else role
-            return f"{entry} is {value[where]} {here}"
+    """Which of the user's functions raises or is not finite at a state, or else what may have failed, in
+    words.
+    """
+    text, here = what_is_not_finite(system, t, y), _where(system, t, y)
+    if text:
+        return text
     if system.unknowns and "lam" not in system.further_names:
         return (
             f"the equations for the unknowns {', '.join(system.unknowns)} have no solution near their last "
@@ -264,10 +259,56 @@ def what_failed(system: System, t: float, y: np.ndarray) -> str:
         )
     if "lam" in system.further_names:
         return (
-            "forces that depend on lam need independent constraints and a regular mass matrix, and must "
-            f"leave lam determined; here they do not {here}"
+            f"the multipliers λ, on which forces depend, are not found {here}: that needs independent "
+            "constraints and a regular mass matrix, forces that leave λ determined and are finite near the "
+            f"first guess, {_first_guess(system)}"
         )
     return f"a derivative of the system's functions is not finite {here}"
+
+
+def _where(system: System, t: float, y: np.ndarray) -> str:
+    return f"(at t = {t:.6g}, q = {np.array2string(y[: system.n], precision=6, threshold=8)})"
+
+
+def what_is_not_finite(system: System, t: float, y: np.ndarray) -> str:
+    """Which of the user's functions raises or is not finite at a state, in words; nothing if all is well."""
+    n, here = system.n, _where(system, t, y)
+    point = {"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]}
+    for function in system.functions.values():
+        texts = [
+            _what_is_wrong(function, point | lam, system.parameters, here)
+            for lam in _multipliers_to_try(system, function)
+        ]
+        if all(texts):
+            return texts[0]
+    return ""
+
+
+def _multipliers_to_try(system: System, function: UserFunction) -> list[dict[str, np.ndarray]]:
+    """Values of λ to evaluate a function with: a force that is finite with one of them is not to blame."""
+    if "lam" not in system.further_names or "lam" not in function.arguments:
+        return [{}]
+    first = [] if system.multipliers is None else [system.multipliers]
+    return [{"lam": lam} for lam in (*first, *np.outer((0.0, 1e-3, -1e-3, 1.0, -1.0), np.ones(system.m)))]
+
+
+def _first_guess(system: System) -> str:
+    if system.multipliers is None:
+        return "λ = 0; give a better one, lam0=[...]"
+    return f"lam0 = {np.array2string(system.multipliers, precision=6, threshold=8)}; give a better one"
+
+
+def _what_is_wrong(function: UserFunction, point: dict, parameters: Parameters, here: str) -> str:
+    """Whether a function raises or is not finite at a point, in words."""
+    try:
+        value = function.evaluate(point, parameters)
+    except ModelError as error:
+        return str(error)
+    if np.all(np.isfinite(value)):
+        return ""
+    where = np.unravel_index(int(np.argmin(np.isfinite(value))), value.shape)
+    entry = f"entry {', '.join(map(str, where))} of {function.role}" if value.size > 1 else function.role
+    return f"{entry} is {value[where]} {here}"
 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
@@ -526,7 +567,7 @@ def _accelerations(point: _Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
     return a, lam[:-1]
 
 
-def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
+def free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
     """Columns that span the motions allowed by the constraints."""
     C = pieces["C"]
     rank = np.linalg.matrix_rank(C, 1e-9 * max(np.linalg.norm(C), 1e-300)) if len(C) else 0
@@ -534,7 +575,7 @@ def _free_motions(pieces: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
-    null = _free_motions(pieces)
+    null = free_motions(pieces)
     if not null.shape[1]:
         return
     values, vectors = np.linalg.eigh(null.T @ pieces["M"] @ null)
@@ -548,7 +589,7 @@ def _refuse_negative_mass(system: System, pieces: dict[str, np.ndarray], t: floa
 
 def _explain_singular(system: System, pieces: dict[str, np.ndarray], t: float) -> None:
     """Raise, and name the motion that neither mass nor constraints determine."""
-    null = _free_motions(pieces)
+    null = free_motions(pieces)
     reduced = null.T @ pieces["M"] @ null
     names = _largest_components(system, null @ np.linalg.svd(reduced)[2][-1])
     raise SingularSystem(

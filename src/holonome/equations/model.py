@@ -127,9 +127,15 @@ class Model:
     @cached_property
     def gamma(self) -> ca.SX:
         return ca.vertcat(
-            self._choose("gamma_g", lambda: self._along_the_motion(self._w_position)),
-            self._choose("gamma_h", lambda: self._along_the_motion(self.h)),
+            self._choose("gamma_g", lambda: self.along_the_motion(self._w_position)),
+            self._choose("gamma_h", lambda: self.along_the_motion(self.h)),
         )
+
+    @cached_property
+    def inertial(self) -> tuple[ca.SX, ca.SX]:
+        """Ṁ v and −½ ∂(vᵀ M v)/∂q, whose sum are the inertial terms c of Lagrange's equations."""
+        momentum = self.M @ self.v
+        return self.along_the_motion(momentum), -self.by_q(ca.dot(self.v, momentum)).T / 2
 
     @cached_property
     def u_q(self) -> ca.SX:
@@ -154,7 +160,7 @@ class Model:
         partial = ca.jacobian(x, self.t)
         return partial + ca.jacobian(x, self.u) @ self.u_t if self.u.numel() else partial
 
-    def _along_the_motion(self, x: ca.SX) -> ca.SX:
+    def along_the_motion(self, x: ca.SX) -> ca.SX:
         """Derivative with respect to time at constant v."""
         rate = ca.jtimes(x, self.q, self.v) + ca.jacobian(x, self.t)
         return rate + ca.jtimes(x, self.u, self.u_q @ self.v + self.u_t) if self.u.numel() else rate

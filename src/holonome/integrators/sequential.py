@@ -111,6 +111,7 @@ class Sequential(Stepper):
         t0, t1, x, _ = beginning
         self.y0 = self._first_y(context, t0, x)
         if self.srm.variant == "singular" and self._exact_y(context, t0, x) is None:
+            self._refuse_singular_mass(context, t0, x)
             raise SingularSystem(
                 "method: SRM passes isolated singular positions, but here constraint rows depend on others "
                 "from the "
@@ -118,6 +119,13 @@ class Sequential(Stepper):
             )
         longest = min(abs(t1 - t0), float(memory[RunState.places.h_max]))
         return self._time_scale(context, t0, x, longest), self._stiffness(context, t0, x)
+
+    def _refuse_singular_mass(self, context: np.ndarray, t: float, x: np.ndarray) -> None:
+        pieces = kernels(self.system).evaluate_pieces(context, t, x) if self.system.mechanical else None
+        if pieces is not None and np.linalg.matrix_rank(pieces["M"]) < self.system.n:
+            raise SingularSystem(
+                f"mass: singular at t = {t:.6g}; SRM needs a regular mass matrix, use 'dop853' or 'ggl'"
+            )
 
     def _put(self, memory: np.ndarray) -> None:
         SequenceState.vector(memory, "eps", self.sequence_at)[: self.eps.size] = self.eps
@@ -175,6 +183,8 @@ class Sequential(Stepper):
         if not self._stiff:
             return float(np.max(np.abs(np.roots(alpha)), initial=0.0))
         matrix = problem.evaluate("stiffness", context, t, x, np.zeros(problem.carried + 1), m * m)
+        if matrix is None:
+            self._refuse_singular_mass(context, t, x)
         largest = 1.0 if matrix is None else float(np.max(np.abs(np.linalg.eigvals(matrix.reshape(m, m)))))
         return largest * (abs(alpha[1]) if alpha else 1.0)
 
@@ -256,7 +266,7 @@ class ExplicitSequential(Sequential):
         size, carried, stages = problem.size, problem.carried, self.tableau.stages
         whole = most * padded(size)
         own = tableau_fields(self.tableau, size) | {
-            "mesh": self.tableau.stages == 2,
+            "mesh": all(c in (0, 1) for c in self.tableau.c),
             "times": srm.post_stabilization,
             "stabilization": problem.address("stabilization") if srm.post_stabilization else 0,
             "free": problem.address("free"),

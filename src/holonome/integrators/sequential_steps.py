@@ -273,7 +273,7 @@ def _error(w, x, x_new, f_new, h):
     if w.s.two_errors:
         combine(w.sums, w.stages + 1, h, x, w.k, error)
         both = square + 0.01 * weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
-        square = square * square / both if both > 0.0 else 0.0
+        square = square * square / both if both != 0.0 else 0.0  # not a number stays so
     return square
 
 
@@ -365,6 +365,7 @@ def _attempt(w, context, t, h):
     if status != OK:
         return loop.FUNCTION_RAISED if status == RAISED else loop.SINGULAR_MATRIX
     if run.error - run.error != 0.0:
+        s.held = held  # it was no singular position
         return loop.NOT_FINITE
     if run.error > 1.0 and run.constant == 0.0:
         return loop.ERROR_TEST

@@ -168,7 +168,7 @@ def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) ->
     h = lanes.everywhere("%t")
     write.lines += ["br label %loop", "loop:", "%i = phi i64 [0, %0], [%next, %loop]"]
     k = write.address("%z", "%i")
-    *others, last = (int(j) for j in np.flatnonzero(coefficients))
+    *others, last = np.flatnonzero(coefficients).tolist() or [0]
     sums: list[str] = []
     for turn, j in enumerate(others):
         product = lanes.value("fmul contract", lanes.number(coefficients[j]), lanes.load(k, j * stride))

@@ -26,6 +26,8 @@ _CONVERGED = 1e-9
 """Once a step is this small relative to the largest value, the error of Newton's method is its square."""
 _FAST = 0.25
 _MOST_PIECES = 256
+_GUESSES = (1e-3, -1e-3, 1.0, -1.0, 1e3, -1e3)
+"""First values of λ to try where forces cannot be evaluated without any, as in tanh(·/λ)."""
 
 
 class SolvedBlock(Block):
@@ -36,6 +38,7 @@ class SolvedBlock(Block):
     size: Whole  # number of variables
     state_size: Whole
     found: Whole  # whether they were found before
+    guesses: Whole  # how many of _GUESSES may be tried where Newton's method fails from the first values
     last_time: Real  # where they were found last
     last_state: Vector
     values: Vector
@@ -161,13 +164,32 @@ def _follow_in_pieces(t, y, memory, context, pieces):
     return OK
 
 
+@njit(cache=True)
+def _find(t, y, memory, context):
+    """The values for the first time, from the first guess or from others."""
+    block = named_block(memory)
+    status = _follow(t, y, memory, context)
+    for k in range(block.guesses):
+        if status == OK:
+            return status
+        _copy(block.values, block.start_values, block.size)
+        for i in range(block.size):
+            block.values[i] = _GUESSES[k]
+        status = _follow(t, y, memory, context)
+        if status != OK:
+            _copy(block.start_values, block.values, block.size)
+    return status
+
+
 @NativeKernel
 def _solve(t, y, memory, context, out):
     """Solve for the values of a block: directly, or in pieces from where they were found last."""
     block = named_block(memory)
+    if not block.found:
+        return _find(t, y, memory, context)
     status = _follow(t, y, memory, context)
     pieces = 4
-    while status == SINGULAR and block.found and pieces <= _MOST_PIECES:
+    while status == SINGULAR and pieces <= _MOST_PIECES:
         status = _follow_in_pieces(t, y, memory, context, pieces)
         pieces *= 4
     return status
@@ -194,3 +216,8 @@ def new_block(size: int, state_size: int) -> np.ndarray:
 def fill_addresses(memory: np.ndarray, newton_step: int, prediction: int) -> None:
     """Write the addresses of this process into a block."""
     SolvedBlock.set(memory, driver=_solve.address, newton_step=newton_step, prediction=prediction)
+
+
+def allow_guesses(memory: np.ndarray, begin: int, allowed: bool) -> None:
+    """Whether other first values than those in the block at ``begin`` may be tried."""
+    SolvedBlock.of(memory, begin)["guesses"] = len(_GUESSES) if allowed else 0

@@ -65,7 +65,7 @@ class ProgressDisplay:
         from rich.progress import Progress
 
         console = Console(stderr=True)
-        if console.is_terminal or console.is_jupyter:
+        if sys.stderr.isatty() or console.is_jupyter:  # a forced colour makes no terminal of a pipe
             self._bar = Progress(console=console, transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=1.0)

@@ -283,6 +283,7 @@ def andrews(*, mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> M
             force,
             constraint,
             potential=potential,
+            inertial="in force",
             parameters=MASSES | INERTIAS | FRAME | LENGTHS | {"mom": mom, "c0": c0, "l0": l0},
             names=["beta", "theta", "gamma", "phi", "delta", "omega", "epsilon"],
             constraint_names=["loop B x", "loop B y", "loop G x", "loop G y", "loop H x", "loop H y"],

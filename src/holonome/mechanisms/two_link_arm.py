@@ -92,6 +92,7 @@ def two_link_arm(*, m1: float = 3.0, m2: float = 3.0, length: float = 1.0) -> Me
             mass,
             force,
             constraint,
+            inertial="in force",
             parameters={"m1": m1, "m2": m2, "length": length},
             names=["theta1", "theta2"],
             constraint_names=["hand on the line"],

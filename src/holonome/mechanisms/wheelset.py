@@ -439,6 +439,7 @@ def wheelset(
             rate=rate,
             unknowns=dict(zip(["psi_L", "xi_L", "psi_R", "xi_R"], w0, strict=True)),
             equations=equations,
+            inertial="in force",
             parameters=parameters,
             names=["x", "y", "z", "theta", "phi"],
             constraint_names=["left contact", "right contact"],

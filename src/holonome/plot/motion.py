@@ -39,6 +39,7 @@ def plot_motion(
     if drawing is None:
         raise ValueError(f"drawing: system {solution.system.name!r} has none; give an hn.Drawing")
     t, points = _points(solution, drawing)
+    in_space = len(next(iter(points.values()))) == 3
     points = drawing.seen(points)
     for name in drawing.traces:
         axes.plot(
@@ -64,7 +65,11 @@ def plot_motion(
     _draw_frame(axes, drawing, points)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
-    axes.set(xlabel="x", ylabel="y")
+    if in_space:
+        azimuth, elevation = drawing.camera
+        axes.set(xlabel=f"seen from azimuth {azimuth:g}°, elevation {elevation:g}°", ylabel="")
+    else:
+        axes.set(xlabel="x", ylabel="y")
     first, last = ("dim", "bright") if theme() is DARK else ("pale", "dark")
     times = (
         f", t = {t[chosen[0]]:.3g} ({first}) to {t[chosen[-1]]:.3g} ({last})"
@@ -118,15 +123,16 @@ def plot_path(
             axes.plot(*path, color=colour, label=name)
         _mark(axes, path[:, :1], colour)
         _mark(axes, path[:, -1:], colour, face=colour)
+    labels = _axis_labels(points)
     axes.set(
-        xlabel="x",
-        ylabel="y",
+        xlabel=labels[0],
+        ylabel=labels[1],
         title=f"{sentence(solution.system.name)}: path of {next(iter(paths))}"
         if len(paths) == 1
         else f"{sentence(solution.system.name)}: paths",
     )
     if in_space:
-        axes.set(zlabel="z")
+        axes.set(zlabel=labels[2])
         axes.set_aspect("equal")
         extents = np.ptp(np.hstack(list(paths.values())), axis=1)
         three: Any = (axes.xaxis, axes.yaxis, axes.zaxis)
@@ -145,6 +151,13 @@ def plot_path(
             borderaxespad=0.2,
         )
     return axes
+
+
+def _axis_labels(points: Sequence[str | Sequence[str]] | None) -> tuple[str, ...]:
+    """The names of the coordinates where one group of them was asked for, else x, y and z."""
+    if points is not None and len(points) == 1 and not isinstance(points[0], str):
+        return tuple(map(symbol, points[0]))
+    return "x", "y", "z"
 
 
 def _paths(

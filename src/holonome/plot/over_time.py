@@ -94,10 +94,14 @@ def plot_multipliers(
 
 @styled
 def plot_joint_forces(
-    solution: Solution, axes: Axes | None = None, coordinates: Sequence[str] | None = None
+    solution: Solution,
+    axes: Axes | None = None,
+    coordinates: Sequence[str] | None = None,
+    constraints: Sequence[str] | None = None,
 ) -> Axes:
-    """Forces of the constraints, −Gᵀ λ, in the directions of the coordinates: forces, or torques where the
-    coordinate is an angle.
+    """The force of each constraint on each coordinate, −G_ji λ_j: a force, or a torque where the coordinate
+    is an angle.  All those that there are, or those that change most; ``coordinates`` and ``constraints``
+    choose.
     """
     system = solution.system
     if not system.m:
@@ -107,22 +111,37 @@ def plot_joint_forces(
         if solution.t.size
         else np.zeros(0, int)
     )
-    forces = np.full((system.n, chosen.size), np.nan)
-    for column, k in enumerate(chosen):
+    rows = _places("constraints", constraints, system.constraint_names)
+    columns = _places("coordinates", coordinates, system.names)
+    forces = np.full((chosen.size, len(rows), len(columns)), np.nan)
+    for force, k in zip(forces, chosen, strict=True):
         pieces = saddle_point(system, solution.t[k], solution.states[k])
         if pieces is not None:
-            forces[:, column] = -(pieces[1].T @ solution.lam[:, k])[: system.n]
+            force[:] = -(pieces[1] * solution.lam[:, k, None])[np.ix_(rows, columns)]
+    acting = np.argwhere(np.any(np.nan_to_num(forces) != 0, axis=0))
+    names = [
+        f"{system.constraint_names[rows[j]]} on {symbol(system.names[columns[i]])}"
+        for j, i in acting.tolist()
+    ]
     axes = _curves(
         one(axes),
         solution.t[chosen],
-        forces,
-        system.names,
+        forces[:, acting[:, 0], acting[:, 1]].T,
+        names,
         "coordinates",
-        coordinates,
+        None,
         "forces of the constraints",
     )
-    axes.set_ylabel("−Gᵀλ")
+    axes.set_ylabel("−Gᵢⱼ λᵢ")
     return axes
+
+
+def _places(argument: str, wanted: Sequence[str] | None, names: Sequence[str]) -> list[int]:
+    """Where the wanted names stand; None wants all."""
+    for name in wanted or ():
+        if name not in names:
+            raise ValueError(f"{argument}: {name!r} is not one of {', '.join(names)}")
+    return [names.index(name) for name in (names if wanted is None else wanted)]
 
 
 def saddle_point(system: System, t: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -250,10 +269,7 @@ def _curves(
 ) -> Axes:
     """Rows of an array over time: those wanted, else all of them, else those that change most."""
     if wanted is not None:
-        unknown = [name for name in wanted if name not in names]
-        if unknown:
-            raise ValueError(f"{argument}: {unknown[0]!r} is not one of {', '.join(names)}")
-        rows = [names.index(name) for name in wanted]
+        rows = _places(argument, wanted, names)
     elif len(names) <= _MOST_LINES or not t.size:
         rows = list(range(len(names)))[:_MOST_LINES]
     else:

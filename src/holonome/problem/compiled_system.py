@@ -25,6 +25,7 @@ class CompiledSystem:
     model: Model
     parameters: Parameters
     unknowns: dict[str, float]
+    multipliers: np.ndarray | None  # a guess for λ, where forces depend on it
     state_size: int
     compiled: Compiled
     _further: dict[str, np.ndarray]
@@ -55,10 +56,14 @@ class CompiledSystem:
         return context
 
     def fill_guess(self, context: np.ndarray) -> None:
-        """Write the guess for the unknowns into a context."""
+        """Write the guesses for the unknowns and for λ into a context."""
         if "w" in self._solved:
             offset, _ = self._solved["w"]
             SolvedBlock.vector(context, "values", PARAMETERS + offset)[:] = list(self.unknowns.values())
+        if "lam" in self._solved:
+            begin, guess = PARAMETERS + self._solved["lam"][0], self.multipliers
+            inner_newton.allow_guesses(context, begin, guess is None)
+            SolvedBlock.vector(context, "values", begin)[:] = 0.0 if guess is None else guess
 
     def copy_unknowns(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy what was solved for from one context of this system to another."""

@@ -17,6 +17,11 @@ _PATHS = {
     "python": "called in Python, finite differences",
 }
 
+_INERTIAL = {
+    "derived": "derived from mass and added to force",
+    "in force": "contained in force",
+}
+
 
 def shortened(names: Sequence[str]) -> list[str]:
     """The names, of a long list the first and the last."""
@@ -24,12 +29,14 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def description(system: System) -> str:
-    """Sizes and names, how each function is evaluated, and the parameters."""
+    """Sizes and names, how each function is evaluated, where the inertial terms are, and the parameters."""
     width = max(20, *map(len, system.functions))
     lines = [_headline(system)]
     for role, function in system.functions.items():
         reason = f"  ({function.reason})" if function.reason else ""
         lines.append(f"  {role:{width}s} {_PATHS[function.path]}{reason}")
+    if system.inertial:
+        lines.append(f"  {'inertial terms':{width}s} {_INERTIAL[system.inertial]}")
     if system.parameters:
         values = (
             f"{name} = {np.array2string(np.asarray(value), precision=6, threshold=6)}"

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -86,6 +86,7 @@ def from_sympy(
     constraint: Any = None,
     velocity_constraint: Any = None,
     potential: Any = None,
+    inertial: Literal["derived", "in force"] | None = None,
     coordinates: Sequence[Any] | None = None,
     speeds: Sequence[Any] | None = None,
     parameters: Mapping[Any, Any] | None = None,
@@ -104,7 +105,7 @@ def from_sympy(
     mass : n x n Matrix
         M(t, q).
     force : n expressions
-        f(t, q, v), everything on the right-hand side but the constraint forces.
+        f(t, q, v), everything on the right-hand side but the constraint forces; see `inertial`.
     constraint : expressions, optional
         g(t, q), which are to vanish; `Eq` is understood.
     velocity_constraint : expressions in the velocities, optional
@@ -112,6 +113,9 @@ def from_sympy(
     potential : expression, optional
         Potential energy V(t, q), for the energy balance only: its forces must be part of `force` or of the
         model. A LagrangesMethod has its own.
+    inertial : "derived" or "in force", optional
+        Whether the inertial terms of `mass` are to be added to `force`, as for `System`. The equations of a
+        model contain them.
     coordinates : n dynamicsymbols
         The coordinates q in their order.
     speeds : n dynamicsymbols, optional
@@ -174,10 +178,12 @@ def from_sympy(
                 f"a model states its own {', '.join(surplus or ['time'])}; give a model or expressions, not "
                 "both"
             )
-        equations = _from_model(model)
+        if inertial is not None:
+            raise TypeError("a model states its own inertial terms; leave inertial out")
+        equations, inertial = _from_model(model), "in force"
     if potential is not None:
         equations = replace(equations, potential=potential)
-    return _to_system(equations, parameters or {}, name)
+    return _to_system(equations, parameters or {}, name, inertial)
 
 
 @dataclass(frozen=True)
@@ -448,7 +454,9 @@ def _speeds_of_velocities(kinematics: sp.Matrix, u: sp.Matrix, v: sp.Matrix) -> 
     return solution[:, :-1], solution[:, -1]
 
 
-def _to_system(equations: _Equations, parameters: Mapping[Any, Any], name: str | None) -> System:
+def _to_system(
+    equations: _Equations, parameters: Mapping[Any, Any], name: str | None, inertial: Any
+) -> System:
     import sympy as sp
 
     n = len(equations.coordinates)
@@ -504,6 +512,7 @@ def _to_system(equations: _Equations, parameters: Mapping[Any, Any], name: str |
     arguments: dict[str, Any] = {
         label: function if function.arguments else function() for label, function in functions.items()
     }
+    arguments["inertial"] = inertial
     if name is not None:
         arguments["name"] = name
     return System(**arguments, parameters=numbers, names=[_plain_name(q) for q in equations.coordinates])

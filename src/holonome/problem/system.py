@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -28,6 +29,7 @@ from holonome.problem.compiled_system import CompiledSystem
 from holonome.problem.description import description
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
+from holonome.problem.inertial import inertial_terms_of
 from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivative
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction
@@ -46,7 +48,7 @@ class System(CompiledSystem):
     mass : array or callable(t, q, p)
         n × n matrix; a vector is its diagonal, a scalar that multiple of the identity.
     force : array or callable(t, q, v, p)
-        n applied forces, with gyroscopic terms.  May be left out where there are elastic elements.
+        n applied forces.  May be left out where there are elastic elements.
     constraint : callable(t, q, p), optional
         One or many position constraints g; zero where they hold.
     velocity_constraint : callable(t, q, v, p), optional
@@ -63,6 +65,12 @@ class System(CompiledSystem):
     invariant : callable(t, q, v, s, w, p), optional
         Quantities that the motion conserves, such as energy or momentum.  Projection keeps them at their
         initial values as well.
+    inertial : "derived" or "in force", optional
+        Where the mass matrix depends on q, the equations of motion contain the inertial (Coriolis and
+        centrifugal) terms −c, c(q, v) = Ṁ v − ½ ∂(vᵀ M v)/∂q.  "derived": they are added to ``force``;
+        "in force": ``force`` contains them.  By default they are added if ``force`` is linear in v, and taken
+        as contained if its second derivatives by v are those of −c; anything else is refused.  Of a mass that
+        changes with time, M(t), nothing is added unless it is asked for; then Ṁ v is all of it.
     potential : callable(t, q, p), optional
         Potential energy of ``force``; that of elastic elements, ½ cᵀ K c, is added.  Only used to report the
         energy; forces are not derived from it.
@@ -111,6 +119,7 @@ class System(CompiledSystem):
         unknowns: Mapping[str, float] | None = None,
         equations: Callable | None = None,
         invariant: Callable | None = None,
+        inertial: Literal["derived", "in force"] | None = None,
         potential: Any = None,
         parameters: Mapping[str, Any] | None = None,
         names: Sequence[str] | None = None,
@@ -129,6 +138,7 @@ class System(CompiledSystem):
         self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
         self.states = start_values("states", states, "rate", rate)
         self.unknowns = start_values("unknowns", unknowns, "equations", equations)
+        self.multipliers = None
         self.state_size = 2 * self.n + len(self.states)
         parts = elements.as_elements(elastic)
         if force is None and parts:
@@ -153,7 +163,7 @@ class System(CompiledSystem):
         self._elements = list(parts)
         self._derivatives = dict(derivatives or {})
         self.compiled = Compiled()
-        self._build()
+        self._build(inertial)
         self.constraint_names = (
             distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )
@@ -175,7 +185,7 @@ class System(CompiledSystem):
             further["lam"] = np.zeros(0)
         return further
 
-    def _build(self) -> None:
+    def _build(self, inertial: str | None) -> None:
         """The model, from the functions, and what can only be checked with it."""
         found = trace_functions(self.functions, self.parameters, self.n, self._further)
         for name in ("w", "lam"):
@@ -185,17 +195,21 @@ class System(CompiledSystem):
         self._expressions = found.expressions
         self._supplied = found.supplied
         self._solved = found.solved
-        model = with_elements(model_of(found), self._elements, found.expressions, self.functions)
+        model = model_of(found)
+        require_symmetric_mass(self._mass_values(model.rows), self.n)
+        self.inertial = inertial_terms_of(inertial, model, self)
+        if self.inertial == "derived":
+            model = replace(model, f=model.f - sum(model.inertial))
+        model = with_elements(model, self._elements, found.expressions, self.functions)
         written = self._derivatives.get("constraint_q")
         if written is not None and "G" in model.given and "t" not in self.functions["constraint"].arguments:
             model = with_written_derivative(model, written, self.parameters, self.symbols["p"])
         self.model = model
         if model.h.numel():
             require_linear_velocity_constraint(model, self.functions["velocity_constraint"])
-        require_symmetric_mass(self._mass_values(), self.n)
         self._check_elements()
 
-    def _mass_values(self) -> Callable[[dict[str, Any]], ca.DM]:
+    def _mass_values(self, rows: int) -> Callable[[dict[str, Any]], ca.DM]:
         """The mass matrix at a point (t, q, v), with states and unknowns at the start and without λ."""
         mass = self.functions["mass"]
         if mass.supplied is not None:
@@ -206,7 +220,7 @@ class System(CompiledSystem):
 
         def values(point: dict[str, Any]) -> ca.DM:
             at = point["t"], point["q"], point["v"]
-            return function(*at, self.parameters.flat, states, unknowns, np.zeros(self.m))
+            return function(*at, self.parameters.flat, states, unknowns, np.zeros(rows))
 
         return values
 
@@ -312,6 +326,15 @@ class System(CompiledSystem):
         )
         return other
 
+    def with_multipliers(self, values: Any) -> System:
+        """The same system with a guess for the multipliers on which its forces depend; shares all compiled
+        code.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.multipliers = np.array(values, dtype=float)
+        return other
+
     @property
     def further_names(self) -> tuple[str, ...]:
         """Which of s, w and lam the functions may ask for."""
@@ -353,6 +376,7 @@ class System(CompiledSystem):
             "derivatives": self._derivatives if supplied else {},
             "states": self.states or None,
             "unknowns": self.unknowns or None,
+            "inertial": self.inertial,
             "drawing": self.drawing if _pickles(self.drawing) else None,
         }
 
@@ -367,6 +391,7 @@ class System(CompiledSystem):
             elastic=elements.rebuilt(parts),
             states=state["states"],
             unknowns=state["unknowns"],
+            inertial=state["inertial"],
             parameters=state["parameters"],
             names=state["names"],
             n=state["n"],

@@ -19,7 +19,9 @@ def vector(argument: str, values, size: int) -> np.ndarray:
     if array.ndim == 0 and size == 1:
         array = array.reshape(1)
     if array.shape != (size,):
-        what = {"s0": "states", "w0": "unknowns", "x0": "components"}.get(argument, "coordinates")
+        what = {"s0": "states", "w0": "unknowns", "lam0": "multipliers", "x0": "components"}.get(
+            argument, "coordinates"
+        )
         raise ValueError(
             f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)"
         )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels, over_points
-from holonome.dynamics.start import Start
+from holonome.dynamics.start import Start, consistent_state
+from holonome.errors import HolonomeError
 from holonome.problem.system import System
 from holonome.results.frozen import Result
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from holonome.problem.drawing import Drawing
 
 _EVENTS_SHOWN = 3
+_POINTS_LOOKED_AT = 5
 _NO_TIMES = np.zeros(0)
 
 
@@ -60,7 +62,7 @@ class Solution(Result):
     ...     pendulum.system, (0, 10), pendulum.q0, pendulum.v0, t_eval=[0, 5, 10], dense_output=True
     ... )
     >>> sol.q.shape, sol.lam.shape, sol.to_pandas().columns.tolist()
-    ((2, 3), (1, 3), ['x', 'y', "x'", "y'"])
+    ((2, 3), (1, 3), ['x', 'y', "x'", "y'", 'lambda rod'])
     >>> q, v = sol.sol(2.5)
     >>> q.shape, bool(abs(q @ q - 1) < 1e-14)
     ((2,), True)
@@ -143,7 +145,31 @@ class Solution(Result):
             return []
         _, rate, terms = np.split(self._invariants_and_rates, 3)
         floor = 1e-6 * np.max(terms, axis=1, initial=0.0, keepdims=True)
-        return np.flatnonzero(np.any(np.abs(rate) > 1e-5 * np.maximum(terms, floor), axis=1)).tolist()
+        excess = np.abs(rate) / np.maximum(1e-5 * np.maximum(terms, floor), 1e-300)
+        suspects = np.flatnonzero(np.any(excess > 1, axis=1)).tolist()
+        if suspects and self.system.m:
+            suspects = [row for row in suspects if self._changes_on_manifold(row, excess[row], floor[row])]
+        return suspects
+
+    def _changes_on_manifold(self, row: int, excess: np.ndarray, floor: np.ndarray) -> bool:
+        """Whether an invariant changes also on the constraints, which a method that drifts has left; looked
+        at where it seems to change most.
+        """
+        system = self.system
+        worst = np.argsort(-excess, kind="stable")[:_POINTS_LOOKED_AT]
+        for k in worst[excess[worst] > 1].tolist():
+            try:
+                y = consistent_state(
+                    system, self.states[k, : system.state_size].copy(), self.t[k], repair=True
+                ).state
+            except (HolonomeError, ValueError):
+                continue
+            out, context = np.full((1, 3 * system.invariant_count), np.nan), self._kernels.context(system)
+            over_points(self._kernels.invariants, 0, context, self.t[k : k + 1], y[np.newaxis], out, 1)
+            _, rate, terms = np.split(out[0], 3)
+            if abs(rate[row]) > 1e-5 * max(terms[row], floor[0]):
+                return True
+        return False
 
     @property
     def q_events(self) -> list[np.ndarray] | None:
@@ -207,6 +233,21 @@ class Solution(Result):
         return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
 
     @property
+    def energy_change(self) -> float:
+        """Largest change of the energy since the first point; NaN if there is no other, or no potential."""
+        if self.energy is None or self.t.size < 2:
+            return np.nan
+        return float(np.max(np.abs(self.energy - self.energy[0])))
+
+    @property
+    def energy_in_words(self) -> str:
+        """The energy at the first point, and its change if there are others."""
+        if self.energy is None or not self.t.size:
+            return "not known"
+        change = f", changes by at most {self.energy_change:.1e}" if self.t.size > 1 else ""
+        return f"{self.energy[0]:.6g}{change}"
+
+    @property
     def drift(self) -> tuple[float, float]:
         """Largest |g| and |G v| over all points."""
         return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
@@ -239,13 +280,12 @@ class Solution(Result):
             )
         if system.m and self.t.size:
             lines.append(f"  constraints hold to {self.drift_in_words}")
-        if system.invariant_count and self.t.size:
+        if system.invariant_count and self.t.size > 1:
             lines.append(
                 f"  invariants change by at most {np.max(np.abs(self.invariant - self.invariant[:, :1])):.1e}"
             )
         if self.energy is not None and self.t.size:
-            change = float(np.max(np.abs(self.energy - self.energy[0])))
-            lines.append(f"  energy {self.energy[0]:.6g}, changes by at most {change:.1e}")
+            lines.append(f"  energy {self.energy_in_words}")
         lines += self._events_in_words()
         if self.dense_calls:
             trouble = (
@@ -363,16 +403,19 @@ class Solution(Result):
         return xarray.Dataset(data, coords=coords, attrs=attributes)
 
     def to_pandas(self):
-        """Positions, velocities, states and unknowns as a pandas.DataFrame with time as its index."""
+        """Positions, velocities, states, unknowns and multipliers as a pandas.DataFrame with time as its
+        index.
+        """
         pandas = optional("pandas")
         names, values = self._columns()
         return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
 
     def _columns(self) -> tuple[list[str], np.ndarray]:
-        """Positions, velocities, states and unknowns, with their names."""
+        """Positions, velocities, states, unknowns and multipliers, with their names."""
         system = self.system
         names = [*system.names, *[f"{name}'" for name in system.names], *system.states, *system.unknowns]
-        return names, np.concatenate([self.q, self.v, self.s, self.w])
+        names += [f"lambda {name}" for name in system.constraint_names]
+        return names, np.concatenate([self.q, self.v, self.s, self.w, self.lam])
 
     def save(self, path: str | Path) -> Path:
         """Write to a file whose suffix selects the format: ``.npz``, from which :meth:`load` restores the
@@ -394,8 +437,7 @@ class Solution(Result):
 
     def _write_csv(self, path: Path) -> None:
         names, values = self._columns()
-        header = ",".join(["t", *names, *[f"lambda {name}" for name in self.system.constraint_names]])
-        table = np.column_stack([self.t, values.T, self.lam.T])
+        header, table = ",".join(["t", *names]), np.column_stack([self.t, values.T])
         np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.17g")
 
     @staticmethod

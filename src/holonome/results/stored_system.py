@@ -22,7 +22,7 @@ from holonome.problem.system import System
 from holonome.tracing import argument_names, trace, traced
 
 _KINDS = {"System": System, "ODE": ODE}
-_KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns")
+_KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns", "inertial")
 _PAIRS, _NAMES = ("links", "springs", "bodies"), ("ground", "sliders", "traces")
 _PARTS = (*_PAIRS, *_NAMES, "camera")
 _ELASTIC = re.compile(r"elastic(\[\d{1,6}\])?\.(deformation|stiffness|damping)")
@@ -79,6 +79,7 @@ def _rebuilt(state: Any, rows: int) -> System:
             "parameters": parameters,
             "functions": {},
             "derivatives": {},
+            "inertial": state.get("inertial", "in force"),
             "drawing": drawing,
             "traced": programs,
         }

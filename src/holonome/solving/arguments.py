@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from holonome.problem.vectors import vector
+from holonome.problem.vectors import require_finite, vector
 
 _SMALLEST_RTOL = 1e-14
 
 
-def checked_system(system: Any, parameters: Any, w0: Any) -> Any:
+def checked_system(system: Any, parameters: Any, w0: Any, lam0: Any = None) -> Any:
     """The system with the parameters and guesses of this run."""
     if not hasattr(system, "mechanical"):
         remedy = ""
@@ -31,6 +31,12 @@ def checked_system(system: Any, parameters: Any, w0: Any) -> Any:
         if not system.mechanical:
             raise ValueError("w0: a problem of index 2 or 3 has no unknowns of this kind; leave it out")
         system = system.with_unknowns(vector("w0", w0, len(system.unknowns)))
+    if lam0 is not None:
+        if not system.mechanical or "lam" not in system.further_names:
+            raise ValueError("lam0: no force of this system depends on lam, so none is needed; leave it out")
+        guess = vector("lam0", lam0, system.m)
+        require_finite(lam0=guess)
+        system = system.with_multipliers(guess)
     return system
 
 

@@ -24,6 +24,7 @@ from holonome.integrators.contract import Request
 from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
+from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, registry
 from holonome.solving.run import Run
@@ -34,6 +35,11 @@ _STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
 
 def go_on(legs: list[Run], progress: Any) -> int:
     """From the first leg to the end, or to where nothing goes on; further legs are appended."""
+    with ProgressDisplay(progress, "simulating") as show:
+        return _relay(legs, show)
+
+
+def _relay(legs: list[Run], progress: Any) -> int:
     leg, pause = legs[0], CHECK_EVERY
     mark = _Mark(leg, leg.task.t0, 0.0)
     while True:
@@ -73,6 +79,8 @@ def _rival(leg: Run, mark: _Mark) -> tuple[Run | None, int]:
 def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
     """The same run from here on by a method of the other kind; None if it cannot start here."""
     task, system, implicit = leg.task, leg.system, not leg.stepper.implicit
+    if leg.tried >= task.max_steps:
+        return None
     try:
         start = consistent_state(system, y, t, repair=True)
     except (HolonomeError, ValueError):
@@ -98,7 +106,8 @@ def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
             t_eval=times,
             events=events,
             first_step=None if implicit else abs(float(RunState.of(leg.memory)["h"])),
-            max_steps=max(1, task.max_steps - leg.tried),
+            max_steps=task.max_steps - leg.tried,
+            steps_before=task.steps_before + leg.tried,
         )
     )
     system.copy_unknowns(leg.context, run.context)

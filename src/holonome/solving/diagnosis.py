@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from holonome.dynamics.kernels import kernels
-from holonome.dynamics.start import dependent_rows, what_failed
+from holonome.dynamics.start import dependent_rows, free_motions, what_failed, what_is_not_finite
 from holonome.errors import ModelError
 from holonome.integrators import loop
 from holonome.integrators.loop import RunState
-from holonome.machine.context import Context
+from holonome.machine.calls import run_kernel
+from holonome.machine.context import OK, Context
 from holonome.problem.user_function import UserFunction
 from holonome.solving.run import Outcome, Run
 
@@ -18,6 +19,7 @@ _JUMPS = (
     "v/sqrt(v² + ε²), or stop with an event), random numbers in a force, or a very stiff system (then try "
     "method='ggl')"
 )
+_MANY_FAILURES, _SUDDENLY_SMALL = 0.3, 1e-3
 _CONTRADICTION = (
     "constraint rows that depend on each other ask for different positions or velocities further on: they "
     "contradict "
@@ -72,13 +74,18 @@ def _state(run: Run) -> np.ndarray:
 
 
 def _too_many_steps(run: Run) -> str:
-    task, memory = run.task, RunState.of(run.memory)
-    done = abs(run.t - task.t0) / abs(task.t1 - task.t0)
-    advice = "Raise max_steps or loosen rtol" if done > 0.1 else _JUMPS
-    return (
-        f"stopped at t = {run.t:.6g} after max_steps = {task.max_steps} steps; "
-        f"the last had size {memory['h']:.1e}. {advice}"
-    )
+    task, h = run.task, float(RunState.of(run.memory)["h"])
+    steps = task.steps_before + task.max_steps
+    advice = _JUMPS if _creeps(run, h) else "Raise max_steps or loosen rtol"
+    return f"stopped at t = {run.t:.6g} after max_steps = {steps} steps; the last had size {h:.1e}. {advice}"
+
+
+def _creeps(run: Run, h: float) -> bool:
+    """Whether steps fail again and again, or have become far smaller than they were."""
+    state = RunState.of(run.memory)
+    accepted, rejected = int(state["accepted"]), int(state["rejected"])
+    usual = abs(run.t - run.task.t0) / max(accepted, 1)
+    return rejected > _MANY_FAILURES * (accepted + rejected) or abs(h) < _SUDDENLY_SMALL * usual
 
 
 def _user_failure(run: Run) -> str:
@@ -116,7 +123,8 @@ def _event_failure(run: Run, t: float, y: np.ndarray) -> str:
 
 def _why_stuck(run: Run) -> str:
     """Diagnosis of a step size that fell to nothing."""
-    told = run.stepper.why_stuck(run.memory)
+    told = _not_finite_ahead(run, run.t, _state(run), 0) if run.system.mechanical else ""
+    told = told or run.stepper.why_stuck(run.memory)
     if told:
         return told
     size = f"the step size fell to {RunState.of(run.memory)['h']:.1e}"
@@ -141,11 +149,14 @@ def _why_no_step(run: Run, cause: int) -> str:
         return _user_failure(run)
     if cause == loop.CONTRADICTION:
         return _CONTRADICTION
-    told = _singular_position(run, pieces["C"]) or _unbounded(run, y)
+    told = _singular_position(run, pieces["C"]) or _not_finite_ahead(run, t, y, cause)
+    told = told or _singular_mass(run, pieces) or _unbounded(run, y)
     if told:
         return told
-    if cause == loop.NOT_FINITE:
-        return f"forces, masses or constraints are not finite just ahead; {_ahead(run, t, y)}"
+    if cause == loop.SINGULAR_MATRIX and "lam" in run.system.further_names:
+        return (
+            "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
+        )
     return _REASONS.get(cause, "no step succeeds")
 
 
@@ -188,17 +199,49 @@ def _unbounded(run: Run, y: np.ndarray) -> str:
     return f"the motion grows without bound (|{name}′| = {np.max(rates):.1e}), the solution may end here"
 
 
-def _ahead(run: Run, t: float, y: np.ndarray) -> str:
-    """What fails a little further on."""
-    n = run.system.n
-    for h in (1e-12, 1e-9, 1e-6, 1e-3):
-        dt = h * (run.task.t1 - run.task.t0)
-        moved = y.copy()
-        moved[:n] += dt * y[n : 2 * n]
-        text = what_failed(run.system, t + dt, moved)
-        if not text.startswith("a derivative"):
-            return text
-    return "look at square roots, logarithms and divisions there"
+def _singular_mass(run: Run, pieces: dict[str, np.ndarray]) -> str:
+    """Whether a motion that the constraints allow has lost its inertia on the way."""
+    before = kernels(run.system).evaluate_pieces(run.context, run.task.t0, run.first)
+    if before is None:
+        return ""
+    least = [_least_inertia(found) for found in (before, pieces)]
+    if not least[0] > 0 or abs(least[1]) > 1e-6 * least[0]:
+        return ""
+    return "the mass matrix becomes singular for motions that the constraints allow"
+
+
+def _least_inertia(pieces: dict[str, np.ndarray]) -> float:
+    """The smallest eigenvalue of the mass matrix over motions that the constraints allow."""
+    free = free_motions(pieces)
+    return float(np.linalg.eigvalsh(free.T @ pieces["M"] @ free)[0]) if free.shape[1] else np.inf
+
+
+_FAR, _CLOSE = (1e-12, 1e-9, 1e-6, 1e-3), (1e-12, 1e-9, 1e-6)
+"""How far ahead to look for values that are not finite, in units of the whole run: far where the method has
+met one.
+"""
+
+
+def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
+    """Which function is not finite a little further on, whatever the method made of it."""
+    met = cause == loop.NOT_FINITE
+    rates = np.zeros(y.size + 1)
+    status = run_kernel(kernels(run.system).derivative, t, y, y, run.context, rates)
+    moves = [np.append(y[run.system.n : 2 * run.system.n], np.zeros(y.size - run.system.n))]
+    if status == OK and np.all(np.isfinite(rates)):
+        moves.insert(0, rates[:-1])
+    for h in _FAR if met else _CLOSE:
+        dt = h * (run.task.t1 - run.task.origin)
+        for move in moves:
+            text = what_is_not_finite(run.system, t + dt, y + dt * move)
+            if text:
+                return f"forces, masses or constraints are not finite just ahead; {text}"
+    if met:
+        return (
+            "forces, masses or constraints are not finite just ahead; look at square roots, logarithms and "
+            "divisions there"
+        )
+    return ""
 
 
 def rank_fell(times: np.ndarray) -> str:

@@ -50,6 +50,8 @@ class Task(NamedTuple):
     max_steps: int
     origin: float
     """Where the whole run began, of which this may be a later leg."""
+    steps_before: int = 0
+    """Steps tried by earlier legs."""
 
     @property
     def direction(self) -> int:

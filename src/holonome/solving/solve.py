@@ -38,6 +38,7 @@ def solve(
     *,
     s0: Any = None,
     w0: Any = None,
+    lam0: Any = None,
     method: str | Method = "auto",
     rtol: float = 1e-6,
     atol: Any = 1e-9,
@@ -70,6 +71,9 @@ def solve(
     s0, w0
         Initial values of the first-order states and guesses for the unknowns of a system that has them; by
         default those that it was given.
+    lam0
+        A guess for the multipliers at the start, where forces depend on them; by default 0 and, where that
+        fails, a few other values are tried.
     method
         A name (:func:`holonome.methods` lists them) or a :class:`holonome.Method`.  "auto" chooses.
     rtol, atol
@@ -116,7 +120,7 @@ def solve(
     (True, True)
     """
     announce_first_use()
-    system = arguments.checked_system(system, parameters, w0)
+    system = arguments.checked_system(system, parameters, w0, lam0)
     if not system.mechanical:
         arguments.refuse_for_general(projection, motion, repair)
     t0, t1 = arguments.time_span(t_span)
