@@ -14,6 +14,7 @@ from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
 from holonome.problem.parameters import Parameters
+from holonome.problem.repetition import require_same_answers
 from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
 
 ALLOWED = {
@@ -242,9 +243,10 @@ class UserFunction:
         return False
 
     def _as_supplied(self, reason: str) -> Supplied:
-        """Call it as it is; if it fails on plain numbers wherever it is tried, that is an error for the user
-        to correct.
+        """Call it as it is; if it fails on plain numbers wherever it is tried, or gives different answers to
+        the same question, that is an error for the user to correct.
         """
+        require_same_answers(self.role, lambda point: self._call(point, self.parameters), self._points())
         if self.kind in TRACED:
             raise ModelError(
                 f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy "

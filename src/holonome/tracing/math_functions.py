@@ -103,8 +103,18 @@ def _extreme(original: Callable, pick: Callable) -> Callable:
     return version
 
 
+ORIGINAL_CLASS = "_original_class"
+"""Where the copy of a class for tracing keeps the class."""
+
+
+def _originals(kinds: Any) -> Any:
+    if isinstance(kinds, tuple):
+        return tuple(map(_originals, kinds))
+    return vars(kinds).get(ORIGINAL_CLASS, kinds) if isinstance(kinds, type) else kinds
+
+
 def _isinstance(instance: Any, kinds: Any) -> bool:
-    return isinstance(np.float64() if type(instance) is Traced else instance, kinds)
+    return isinstance(np.float64() if type(instance) is Traced else instance, _originals(kinds))
 
 
 MATH_VERSIONS = {

@@ -258,6 +258,15 @@ class TracedArray(_AskedByNumPy, np.ndarray):
         check_dtype(dtype)
         return self.copy()
 
+    @property
+    def ctypes(self) -> NoReturn:
+        refuse("it hands the memory of an array to compiled code")
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        if has_traced(self):
+            refuse("it reads the bytes of a traced array")
+        return lower(self).tobytes(order)
+
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.dot(self, other, out=out)
 
