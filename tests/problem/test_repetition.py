@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ RNG = np.random.default_rng(1)
 
 
 def legacy(q):
-    return np.random.normal(size=1)
+    return np.random.normal(size=1)  # noqa: NPY002
 
 
 def legacy_minus_q(q):
-    return np.random.rand(1) - q
+    return np.random.rand(1) - q  # noqa: NPY002
 
 
 def generator(q):
@@ -28,11 +29,11 @@ def generator_of_its_own(q):
 
 
 def with_traced_mean(q):
-    return np.random.normal(q[0], 1.0, size=1)
+    return np.random.normal(q[0], 1.0, size=1)  # noqa: NPY002
 
 
 def shuffled(q):
-    return np.random.permutation(5)[:1] * q
+    return np.random.permutation(5)[:1] * q  # noqa: NPY002
 
 
 RANDOM = [legacy, legacy_minus_q, generator, generator_of_its_own, with_traced_mean, shuffled]
@@ -96,7 +97,7 @@ class Hold:
 
 @pytest.mark.parametrize("function", [Controller(), Hold().force])
 def test_a_force_with_memory_is_refused(function):
-    with pytest.raises(hn.ModelError, match="called again with the same arguments.*states="):
+    with pytest.raises(hn.ModelError, match=r"called again with the same arguments.*states="):
         hn.System(1.0, function, names=["x"])
 
 

@@ -33,9 +33,9 @@ def require_same_answers(
         ):
             raise ModelError(
                 f"{role}: called again with the same arguments it gives {_text(answer)} instead of "
-                f"{_text(first)}; it must depend on its arguments alone. Random numbers: draw them beforehand "
-                "and give them as parameters=, with np.interp over t. Memory, such as the integral of a "
-                "controller: make it one of states= with its rate="
+                f"{_text(first)}; it must depend on its arguments alone. Random numbers: draw them "
+                "beforehand and give them as parameters=, with np.interp over t. Memory, such as the "
+                "integral of a controller: make it one of states= with its rate="
             )
 
 
