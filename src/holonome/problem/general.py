@@ -22,10 +22,11 @@ from holonome.errors import ModelError
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.machine.kernel import Kernel, kernel
+from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.parameters import Parameters
 from holonome.problem.repetition import require_same_answers
 from holonome.problem.vectors import vector
-from holonome.tracing import Untraceable, argument_names, trace, traced
+from holonome.tracing import Captured, Frozen, Untraceable, argument_names, trace, traced
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +138,15 @@ class HigherIndex:
         }
         self.equations = self._equations(f, B, g)
         self.m = self.equations.g.numel()
+        given = {"f": f, "B": B, "g": g}
+        self._frozen = Frozen(
+            (role, Captured(function).settled()) for role, function in given.items() if callable(function)
+        )
+
+    def require_unchanged(self) -> None:
+        """ModelError if a value that a function has captured is another one than when it was traced."""
+        if self._frozen:
+            require_unchanged(self._frozen)
 
     def _equations(self, f: Callable, B: Any, g: Callable) -> Equations:
         """The user's functions as expressions, with the derivatives of g."""

@@ -22,6 +22,7 @@ From the bottom up, each module importing only from those before it:
 `math_functions`    what the module math and some builtins do to them
 `look_alikes`       numpy and math as the copy of a function sees them
 `copies`            copies of the user's functions, classes and objects that refer to look-alikes
+`captured`          what a function has captured, and whether it has changed since
 `arguments`         what a function asks for and is given
 `explanations`      whether an error is the user's or comes from tracing
 `tracer`            `trace` itself: all paths through a function, joined
@@ -29,8 +30,20 @@ From the bottom up, each module importing only from those before it:
 """
 
 from holonome.tracing.arguments import Namespace, argument_names
+from holonome.tracing.captured import Captured, Frozen, Watched
 from holonome.tracing.session import Untraceable
 from holonome.tracing.tracer import trace
 from holonome.tracing.values import Traced, TracedArray, traced
 
-__all__ = ["Namespace", "Traced", "TracedArray", "Untraceable", "argument_names", "trace", "traced"]
+__all__ = [
+    "Captured",
+    "Frozen",
+    "Namespace",
+    "Traced",
+    "TracedArray",
+    "Untraceable",
+    "Watched",
+    "argument_names",
+    "trace",
+    "traced",
+]

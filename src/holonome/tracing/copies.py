@@ -153,9 +153,9 @@ class Copies:
         So it finds copies first wherever a method is looked up, also by ``super()``; a class that allows none
         stays as it is.
         """
-        if not _is_copied(kind):
+        if not is_copied(kind):
             return kind
-        bases = tuple(self.replace(base) for base in kind.__bases__ if _is_copied(base))
+        bases = tuple(self.replace(base) for base in kind.__bases__ if is_copied(base))
         members = {"__module__": kind.__module__, "__del__": lambda instance: None, ORIGINAL_CLASS: kind}
         for name, member in vars(kind).items():
             members.update(self._class_member(name, member))
@@ -221,7 +221,8 @@ class _NoSubclassHook:
         pass
 
 
-def _is_copied(kind: type) -> bool:
+def is_copied(kind: type) -> bool:
+    """Whether it is a user's class that can be copied."""
     return not (
         is_library(kind.__module__)
         or type(kind) not in (type, abc.ABCMeta)
