@@ -13,6 +13,6 @@ def require_unchanged(frozen: Frozen) -> None:
         name = change.name.rpartition(".")[2]
         raise ModelError(
             f"{change.role}: {change.name} was {change.then} when the function was traced and is now "
-            f"{change.now}; the old value would be used. Make it a parameter, parameters={{{name!r}: ...}} read as "
-            f"p.{name}, which solve can change, or make the system and its functions anew"
+            f"{change.now}; the old value would be used. Make it a parameter, parameters={{{name!r}: ...}} "
+            f"read as p.{name}, which solve can change, or make the system and its functions anew"
         )

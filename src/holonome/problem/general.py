@@ -139,13 +139,16 @@ class HigherIndex:
         self.equations = self._equations(f, B, g)
         self.m = self.equations.g.numel()
         given = {"f": f, "B": B, "g": g}
-        self._frozen = Frozen(
-            (role, Captured(function).settled()) for role, function in given.items() if callable(function)
+        self._frozen = (
+            Frozen(
+                (role, Captured(function).settled()) for role, function in given.items() if callable(function)
+            )
+            or None
         )
 
     def require_unchanged(self) -> None:
         """ModelError if a value that a function has captured is another one than when it was traced."""
-        if self._frozen:
+        if self._frozen is not None:
             require_unchanged(self._frozen)
 
     def _equations(self, f: Callable, B: Any, g: Callable) -> Equations:

@@ -186,7 +186,7 @@ class System(CompiledSystem):
         self.symbols = found.symbols
         self._expressions = found.expressions
         self._supplied = found.supplied
-        self._frozen = Frozen((role, f.captured) for role, f in self.functions.items())
+        self._frozen = Frozen((role, f.captured) for role, f in self.functions.items()) or None
         self._solved = found.solved
         model = with_elements(model_of(found), self._elements, found.expressions, self.functions)
         written = self._derivatives.get("constraint_q")
@@ -251,7 +251,7 @@ class System(CompiledSystem):
 
     def require_unchanged(self) -> None:
         """ModelError if a value that a function has captured is another one than when it was traced."""
-        if self._frozen:
+        if self._frozen is not None:
             require_unchanged(self._frozen)
 
     @cached_property
