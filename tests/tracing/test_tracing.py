@@ -1002,6 +1002,15 @@ def test_namespace_behaves_like_named_values():
     assert vars(pickle.loads(pickle.dumps(p))) == vars(p)
 
 
+def test_only_parameters_that_are_read_are_made():
+    made = []
+    namespace = Namespace(dict.fromkeys("abcd", 2.0), lambda value: made.append(value) or value)
+    trace(lambda q, p: p.b * q[0] * p["b"], {"q": traced(Q, (3,)), "p": namespace})
+    assert made == [2.0]
+    assert (list(namespace), len(namespace), "c" in namespace) == (list("abcd"), 4, True)
+    assert pickle.loads(pickle.dumps(namespace)).d == 2.0
+
+
 def test_an_unknown_parameter_is_the_users_error():
     with pytest.raises(AttributeError, match="no parameter 'k'"):
         trace(lambda q, p: p.k * q, {"q": traced(Q, (3,)), "p": Namespace({"g": 1.0})})

@@ -49,10 +49,12 @@ class Change(NamedTuple):
 
 
 class Captured:
-    """The values that a function has captured."""
+    """The values that a function has captured, and the functions and modules that it reaches."""
 
     def __init__(self, function: Callable) -> None:
         self.watched: list[Watched] = []
+        self.functions: list[types.FunctionType] = []
+        self.modules: list[tuple[str, str]] = []
         self._known: dict[int, Any] = {}
         self._names: set[str] = set()
         self._holders: list[tuple[Any, str]] = []
@@ -109,6 +111,7 @@ class Captured:
         self._visit(part, label, depth)
 
     def _visit_function(self, function: types.FunctionType) -> None:
+        self.functions.append(function)
         self._names |= _all_names(function.__code__)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -129,8 +132,8 @@ class Captured:
 
     def _found(self, get: Callable[[Any], Any], key: Any, value: Any, name: str) -> None:
         if isinstance(value, types.ModuleType):
-            if not is_library(value.__name__):
-                self._visit(value, name)
+            self.modules.append((name, value.__name__))
+            self._visit(value, name)
             return
         self._watch(get, key, value, name)
         self._visit(value, name)

@@ -382,7 +382,7 @@ def traced(sx: ca.SX, shape: tuple[int, ...]) -> Traced | TracedArray:
     -------
     Traced or TracedArray
     """
-    elements = [Traced(sx[i]) for i in range(math.prod(shape))]
+    elements = list(map(Traced, sx.elements()))
     return elements[0] if shape == () else from_flat(elements, shape)
 
 
