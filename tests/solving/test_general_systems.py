@@ -382,7 +382,8 @@ def test_results_with_states_are_exported(tmp_path):
     np.testing.assert_array_equal(np.load(sol.save(tmp_path / "x.npz"))["s"], sol.x)
     sol.plot(file=tmp_path / "x.png")
     mixed = hn.solve(rod_by_angle(), (0, 1), [1, 0])
-    assert list(mixed.to_pandas().columns) == ["q0", "q1", "q0'", "q1'", "angle"]
+    columns = ["q0", "q1", "q0'", "q1'", "angle", "lambda constraint[0]"]
+    assert list(mixed.to_pandas().columns) == columns
     with pytest.raises(ValueError, match=r"atol: shape \(3,\); give a number or 2 values"):
         hn.solve(ode, (0, 1), [1, 0], atol=[1, 1, 1])
     with pytest.raises(ValueError, match="v0: an ODE has x0 alone"):

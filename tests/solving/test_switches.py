@@ -74,3 +74,51 @@ def test_functions_that_write_into_their_arguments():
 
     first, second = (hn.solve(hn.System(1.0, f, n=2), (0, 3), [1.0, 0.5]) for f in (force, same))
     np.testing.assert_allclose(first.q[:, -1], second.q[:, -1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("knots", [65, 500, 3000])
+def test_tables_over_time_of_any_length(knots):
+    """No step crosses a knot, and the result is that of the polygon: q'' = table(t) has an exact solution."""
+    times = np.linspace(0.0, 6.0, knots)
+    values = np.random.default_rng(1).normal(size=knots)
+    system = hn.System(1.0, lambda t: [np.interp(t, times, values)], n=1)
+    assert system.paths["force"] == "traced"
+    span = (1.0, 1.0 + 100 * 6.0 / (knots - 1)) if knots > 500 else (1.0, 5.0)
+    sol = hn.solve(system, span, [0.0], rtol=1e-10, atol=1e-12)
+    inside = times[(times > span[0]) & (times < span[1])]
+    assert np.max(np.min(np.abs(sol.t[:, None] - inside), axis=0)) < 1e-12
+    grid = np.unique(np.concatenate([span, inside]))
+    force = np.interp(grid, times, values)
+    h, slope = np.diff(grid), np.diff(force) / np.diff(grid)
+    q = v = 0.0
+    for step, f, s in zip(h, force, slope, strict=False):
+        q, v = q + v * step + f * step**2 / 2 + s * step**3 / 6, v + f * step + s * step**2 / 2
+    assert sol.q[0, -1] == pytest.approx(q, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("force", "jumps"),
+    [
+        (lambda t: [t % 2.0], [2.0, 4.0]),
+        (lambda t: [np.floor(t / 1.5)], [1.5, 3.0, 4.5]),
+        (lambda t: [np.ceil(2.0 - t)], [1.0, 2.0, 3.0, 4.0]),
+        (lambda t: [np.round(t)], [0.5, 1.5, 2.5, 3.5, 4.5]),
+        (lambda t: [np.floor(t**2 / 8.0)], [np.sqrt(8.0), 4.0, np.sqrt(24.0)]),
+        (lambda t: [np.array([1.0, 4.0, 2.0])[np.searchsorted([1.0, 3.0], t)]], [1.0, 3.0]),
+        (lambda t: [np.interp(t**2, [1.0, 9.0], [0.0, 1.0])], [1.0, 3.0]),
+    ],
+)
+def test_jumps_of_whole_numbers(force, jumps):
+    system = hn.System(1.0, force, n=1)
+    assert system.paths["force"] == "traced"
+    sol = hn.solve(system, (0, 4.95), [0.0], rtol=1e-9, atol=1e-10)
+    assert np.max(np.min(np.abs(sol.t[:, None] - jumps), axis=0)) < 1e-12
+    assert sol.rejections == 0
+
+
+def test_more_than_ten_thousand_switches_are_honoured():
+    system = hn.System(1.0, lambda t: [np.sign(np.sin(np.pi * 4000 * t))], n=1)
+    sol = hn.solve(system, (0.0, 3.00001), [0.0], rtol=1e-9, atol=1e-12, max_step=1.0)
+    assert sol.steps >= 12_000
+    system = hn.System(1.0, lambda t: [np.floor(20_000 * t) % 2], n=1)
+    assert hn.solve(system, (0.0, 1.0), [0.0]).steps >= 19_999

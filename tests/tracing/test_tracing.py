@@ -271,6 +271,23 @@ np.append(q, [v[0], 1.0])
 q[0] + [1.0, 2.0]
 np.einsum("i,i", [q[0], 1.0], [2.0, v[0]])
 np.concatenate([[q[0]], [1.0], v])
+np.isnan(q) * 1.0 + np.isfinite(v) + np.isinf(q)
+np.nan_to_num(q) + np.where(np.isnan(v), 0.0, v)
+np.round(q) + np.round(v, 2) + round(q[0]) + round(v[0], 1) + np.rint(q) + q.round(1)
+np.searchsorted([-1.0, 0.0, 0.5, 1.0], q) + np.searchsorted([-1.0, 0.0, 0.5], v[0], side="right")
+np.digitize(q, [-1.0, 0.0, 0.5, 1.0])
+np.array([1.0, 4.0, 2.0, 7.0, 3.0])[np.searchsorted([-1.0, 0.0, 0.5, 1.0], q)]
+np.array([1.0, 4.0, 2.0, 7.0])[np.clip(np.searchsorted([-1.0, 0.0, 0.5], q[0]) - 1, 0, 3)] * v
+np.outer(v, [1.0, 2.0])[np.searchsorted([-0.5, 0.5], q[0]) - 1]
+np.median(q) + np.median(np.outer(q, v), axis=1)
+np.sort(np.outer(q, v), axis=0) + np.sort(np.outer(q, v))
+np.nansum(q) + np.nanmax(v) + np.nanmin(q) + np.nanmean(v) + np.nanprod(q)
+np.maximum.reduce([q[0], v[0], 0.1])
+np.modf(q[0])[0] + math.modf(q[1])[1] + math.remainder(v[0], 0.3) + math.trunc(q[0]) + np.ldexp(q[0], 3)
+np.logaddexp2(q, v)
+np.interp(q, np.linspace(-1, 1, 300), np.sin(40 * np.linspace(-1, 1, 300)))
+np.interp(q[0], [-1.0, 0.0, 0.0, 1.0], [1.0, 2.0, -1.0, 4.0])
+np.interp(q, [0.3], [v[0]])
 """.strip().splitlines()
 
 
@@ -818,10 +835,8 @@ def scipy_function(q):
         (lambda q: list(range(q[0])), "as an index or a count"),
         (lambda q: {q[0]: 1}, "dictionary key"),
         (lambda q: f"{q[0]:.3f}", "formats a traced value"),
-        (lambda q: round(q[0]), "rounds"),
-        (lambda q: np.round(q), "np.round"),
         (lambda q: np.linalg.eigvalsh(np.outer(q, q)), "np.linalg.eigvalsh"),
-        (lambda q: np.isfinite(q), "np.isfinite"),
+        (lambda q: np.spacing(q), "np.spacing"),
         (lambda q: q * 1j, "complex"),
         (lambda q: 1j * q[0], "complex"),
         (lambda q: math.gamma(q[0]), "converts a traced value to float"),
@@ -985,6 +1000,15 @@ def test_namespace_behaves_like_named_values():
     with pytest.raises(AttributeError, match="cannot be changed"):
         p.g = 1.0
     assert vars(pickle.loads(pickle.dumps(p))) == vars(p)
+
+
+def test_only_parameters_that_are_read_are_made():
+    made = []
+    namespace = Namespace(dict.fromkeys("abcd", 2.0), lambda value: made.append(value) or value)
+    trace(lambda q, p: p.b * q[0] * p["b"], {"q": traced(Q, (3,)), "p": namespace})
+    assert made == [2.0]
+    assert (list(namespace), len(namespace), "c" in namespace) == (list("abcd"), 4, True)
+    assert pickle.loads(pickle.dumps(namespace)).d == 2.0
 
 
 def test_an_unknown_parameter_is_the_users_error():

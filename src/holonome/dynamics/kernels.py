@@ -133,13 +133,8 @@ class Kernels:
         """A context for one run of this system, or of a copy with other parameters; ``extra`` doubles are
         reserved behind the parameters.
         """
-        values, kept = self._latest.get(extra, _NONE)
-        parameters, unknowns, multipliers = values
-        if (
-            parameters is system.parameters
-            and unknowns is system.unknowns
-            and multipliers is system.multipliers
-        ):
+        (parameters, unknowns, lam), kept = self._latest.get(extra, _NONE)
+        if parameters is system.parameters and unknowns is system.unknowns and lam is system.multipliers:
             return kept.copy()
         template, rest = self.system.compiled.once(("context", extra), lambda: self._template(extra))
         context = np.zeros(template.size + rest)  # zeros are not touched until the dense kernels need them

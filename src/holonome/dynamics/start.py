@@ -117,6 +117,7 @@ def consistent(
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599952, -0.800036])
     """
+    system.require_unchanged()
     y = system.full_state(q0, v0, s0)
     return consistent_state(system, y, t0, at_rest=v0 is None, fixed=fixed, metric=metric, repair=repair)
 

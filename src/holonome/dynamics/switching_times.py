@@ -1,13 +1,15 @@
 """Switching times: instants at which forces, masses or constraints switch to another formula because of a
 condition on time.
 
-A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, are
-located before a run, so that no step crosses one: a long step cannot skip a short pulse, and the error test
-never sees a jump.
+A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, the
+knots of a table over t, or the jumps of ``t % 2``, are located before a run, so that no step crosses one: a
+long step cannot skip a short pulse, and the error test never sees a jump.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
@@ -15,16 +17,16 @@ import numpy as np
 
 _COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 _KINKS = {ca.OP_FABS, ca.OP_SIGN}
-_GRID, _BISECTIONS, _MOST = 20_001, 60, 10_000
+_STEPS = {ca.OP_FLOOR, ca.OP_CEIL}
+_WHERE_ZERO, _WHERE_WHOLE, _WHERE_HALF = range(3)
+_GRID, _BISECTIONS, _AT_ONCE, _MOST = 20_001, 60, 4_000_000, 1_000_000
 _NEVER = np.zeros(0)
 
 
-def _conditions(formulas: list[ca.SX], t: ca.SX, state: ca.SX) -> list[ca.SX]:
-    """Expressions in t and p alone whose sign decides between formulas."""
+def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
+    """Expressions whose sign, or next whole number, or next half of one, decides between formulas."""
     whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in formulas])
-    if not ca.depends_on(whole, t):
-        return []
-    found, seen = [], set()
+    seen = set()
     stack = [element for element in ca.vertsplit(ca.SX(ca.DM.ones(1)) * whole) if not element.is_constant()]
     while stack:
         node = stack.pop()
@@ -33,49 +35,118 @@ def _conditions(formulas: list[ca.SX], t: ca.SX, state: ca.SX) -> list[ca.SX]:
             continue
         seen.add(key)
         children = [node.dep(i) for i in range(node.n_dep())]
-        difference = None
-        if node.op() in _COMPARISONS:
-            difference = children[0] - children[1]
-        elif node.op() in _KINKS:
-            difference = children[0]
-        if difference is not None and ca.depends_on(difference, t) and not ca.depends_on(difference, state):
-            found.append(difference)
+        op = node.op()
+        if op in _COMPARISONS:
+            yield children[0] - children[1], _WHERE_ZERO
+        elif op in _KINKS:
+            yield children[0], _WHERE_ZERO
+        elif op in _STEPS:
+            yield children[0], _WHERE_WHOLE
+        elif op in (ca.OP_FMOD, ca.OP_REMAINDER):
+            yield children[0] / children[1], _WHERE_WHOLE if op == ca.OP_FMOD else _WHERE_HALF
         stack += children
-    return found
 
 
-def _conditions_of_time(system: Any) -> ca.Function | None:
-    t, p = system.symbols["t"], system.context_symbols
-    conditions = _conditions(system.formulas, t, system.model.y)
-    return ca.Function("conditions", [t, p], [ca.vertcat(*conditions)]) if conditions else None
+class _Conditions:
+    """Conditions on t and the parameters alone, those linear in t apart from the others."""
+
+    def __init__(self, found: list[tuple[ca.SX, int]], t: ca.SX, p: ca.SX) -> None:
+        expressions, kinds = (
+            ca.vertcat(*[condition for condition, _ in found]),
+            np.array([k for _, k in found]),
+        )
+        slopes = ca.jacobian(expressions, t)
+        linear = ~_depend(slopes, t)
+        rows = [np.flatnonzero(linear).tolist(), np.flatnonzero(~linear).tolist()]
+        self.linear_kinds = kinds[rows[0]]
+        self.linear = ca.Function("linear", [t, p], [expressions[rows[0]], ca.densify(slopes[rows[0]])])
+        waves = [expressions[i] if not kinds[i] else _wave(expressions[i], kinds[i]) for i in rows[1]]
+        self.others = ca.Function("others", [t, p], [ca.vertcat(*waves)]) if waves else None
+
+    def times(self, t0: float, t1: float, p: np.ndarray) -> np.ndarray:
+        """All times between t0 < t1 at which a condition changes, unsorted."""
+        offsets, slopes = (np.array(part).ravel() for part in self.linear(0.0, p))
+        moving = slopes != 0
+        offsets, slopes, kinds = offsets[moving], slopes[moving], self.linear_kinds[moving]
+        crossings = kinds == _WHERE_ZERO
+        found = [-offsets[crossings] / slopes[crossings]]
+        for a, b, kind in zip(slopes[~crossings], offsets[~crossings], kinds[~crossings], strict=True):
+            found.append(_whole_between(a, b, 0.5 if kind == _WHERE_HALF else 0.0, t0, t1))
+        if self.others is not None:
+            found.append(_zeros(self.others, t0, t1, p))
+        return np.concatenate(found)
 
 
-def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
-    """Switching times strictly inside a run, in the order in which it meets them."""
-    function = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
-    if function is None:
+def _wave(expression: ca.SX, kind: int) -> ca.SX:
+    """A function that is zero where the expression is whole, or a half more."""
+    return (ca.sin if kind == _WHERE_WHOLE else ca.cos)(math.pi * expression)
+
+
+def _whole_between(a: float, b: float, offset: float, t0: float, t1: float) -> np.ndarray:
+    """Times at which a t + b is a whole number plus the offset."""
+    low, high = sorted((a * t0 + b - offset, a * t1 + b - offset))
+    if not high - low < _MOST:
         return _NEVER
-    p = np.zeros(function.numel_in(1))
-    p[: system.parameters.size] = system.parameters.flat
+    return (np.arange(math.ceil(low), math.floor(high) + 1) + offset - b) / a
+
+
+def _zeros(function: ca.Function, t0: float, t1: float, p: np.ndarray) -> np.ndarray:
+    """Changes of sign on a grid, located by bisection."""
 
     def signs(times: np.ndarray) -> np.ndarray:
-        return np.array(function(times[None, :], np.tile(p[:, None], (1, times.size)))) > 0
+        size = max(1, _AT_ONCE // function.numel_out(0))
+        parts = [times[i : i + size] for i in range(0, times.size, size)]
+        values = [
+            np.array(function(part[None, :], np.tile(p[:, None], (1, part.size)))) > 0 for part in parts
+        ]
+        return np.concatenate(values, axis=1)
 
     grid = np.linspace(t0, t1, _GRID)
     values = signs(grid)
     rows, columns = np.nonzero(values[:, 1:] != values[:, :-1])
-    if rows.size > _MOST or not rows.size:
-        return np.zeros(0)
+    if not rows.size:
+        return _NEVER
     low, high = grid[columns], grid[columns + 1]
     sign_low = values[rows, columns]
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         same = signs(middle)[rows, np.arange(rows.size)] == sign_low
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    direction = 1 if t1 > t0 else -1
+    return 0.5 * (low + high)
+
+
+def _depend(expressions: ca.SX, symbols: ca.SX) -> np.ndarray:
+    """Which entries of a column depend on any of the symbols."""
+    depend = np.zeros(expressions.numel(), bool)
+    depend[ca.jacobian_sparsity(expressions, symbols).row()] = True
+    return depend
+
+
+def _conditions_of_time(system: Any) -> _Conditions | None:
+    t, p, formulas = system.symbols["t"], system.context_symbols, system.formulas
+    if not any(ca.depends_on(formula, t) for formula in formulas if formula.numel()):
+        return None
+    found = list(_conditions(formulas))
+    if not found:
+        return None
+    whole = ca.vertcat(*[condition for condition, _ in found])
+    varying = ca.vertcat(system.model.y, p[system.parameters.size :])
+    chosen = _depend(whole, t) & ~_depend(whole, varying)
+    found = [condition for condition, is_chosen in zip(found, chosen, strict=True) if is_chosen]
+    return _Conditions(found, t, p) if found else None
+
+
+def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
+    """Switching times strictly inside a run, in the order in which it meets them."""
+    conditions = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
+    if conditions is None:
+        return _NEVER
+    p = np.zeros(system.context_symbols.numel())
+    p[: system.parameters.size] = system.parameters.flat
+    start, end = min(t0, t1), max(t0, t1)
     margin = 16 * np.spacing(max(abs(t0), abs(t1)))
-    times = np.unique(0.5 * (low + high))[::direction]
-    elapsed = direction * times
-    times = times[(elapsed > direction * t0 + margin) & (elapsed < direction * t1 - margin)]
+    times = np.unique(conditions.times(start, end, p))
+    times = times[(times > start + margin) & (times < end - margin)]
+    times = times if t1 > t0 else times[::-1]
     apart = np.concatenate([[True], np.abs(np.diff(times)) > 4 * margin]) if times.size else np.zeros(0, bool)
     return times[apart]

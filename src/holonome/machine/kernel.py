@@ -64,7 +64,7 @@ def kernel(
 
 def compiled(text: str, name: str, level: int = 2, instructions: int = 0) -> Kernel:
     """Machine code of LLVM assembly, from the cache if it is there."""
-    path = files.path_of([text, str(level), *_host(), ".".join(map(str, llvm.llvm_version_info))])
+    path = files.path_of([text, str(level), *host(), ".".join(map(str, llvm.llvm_version_info))])
     stored = files.read(path)
     if stored is not None:
         with contextlib.suppress(Exception):
@@ -75,14 +75,15 @@ def compiled(text: str, name: str, level: int = 2, instructions: int = 0) -> Ker
 
 
 @cache
-def _host() -> tuple[str, str]:
+def host() -> tuple[str, str]:
+    """The processor: its name and features."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def _machine(level: int) -> llvm.TargetMachine:
-    cpu, features = _host()
+    cpu, features = host()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=level, jit=True
     )

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cfunc, njit
+from numba import njit
 from numba.core.errors import NumbaError
 
-from holonome.machine.calls import KERNEL, carray
+from holonome.machine.calls import carray
 from holonome.machine.context import OK, PARAMETERS, RAISED
+from holonome.machine.kernel import host
+from holonome.machine.native_cache import compiled_kernel
 
 if TYPE_CHECKING:
     from holonome.machine.supplied import Supplied
@@ -48,10 +50,10 @@ def native_version(supplied: Supplied, probe: Mapping[str, Any]) -> Any:
             warnings.simplefilter("ignore")
             inner = supplied.function if hasattr(supplied.function, "py_func") else njit(supplied.function)
             scope = {"np": np, "carray": carray, "inner": inner, "Parameters": Parameters}
-            scope |= {"OK": OK, "RAISED": RAISED}
+            scope |= {"OK": OK, "RAISED": RAISED, "__name__": __name__}
             exec(source, scope)
-            compiled = cfunc(KERNEL)(scope["wrapper"])
-        return compiled if _agrees(compiled, supplied, probe) else None
+            compiled = compiled_kernel(scope["wrapper"], source, supplied.function, host())
+        return compiled if compiled is not None and _agrees(compiled, supplied, probe) else None
     except _NOT_COMPILED:
         return None
 

@@ -13,6 +13,8 @@ import numpy as np
 from holonome.machine.context import write_block
 from holonome.machine.kernel import kernel
 from holonome.machine.supplied import Supplied
+from holonome.problem.frozen_values import require_unchanged
+from holonome.tracing import Captured, Frozen
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,13 @@ class CompiledEvents:
     def __init__(self, system: Any, events: Sequence[Event]) -> None:
         self.events = tuple(events)
         self.supplied: dict[int, Supplied] = {}
-        values, blocks = [], []
+        values, blocks, captured = [], [], []
         offset = start = system.context_size
         for i, event in enumerate(self.events):
-            expression = system.event_expression(f"events[{i}]", event.function)
+            role, read = f"events[{i}]", Captured(event.function)
+            expression = system.event_expression(role, event.function)
+            if not isinstance(expression, Supplied) or expression.path != "python":
+                captured.append((role, read.settled()))
             if isinstance(expression, Supplied):
                 self.supplied[offset] = expression
                 offset += expression.size
@@ -99,6 +104,7 @@ class CompiledEvents:
                 blocks.append(block)
                 expression, _ = expression.symbols(block)
             values.append(expression)
+        self.frozen = Frozen(captured)
         self.extra = offset - start
         out, state = ca.densify(ca.vertcat(*values)), system.model.y
         inputs = [system.symbols["t"], state, ca.SX(0, 1), ca.vertcat(system.context_symbols, *blocks)]
@@ -112,10 +118,13 @@ class CompiledEvents:
 
 
 def compiled_events(system: Any, events: Sequence[Event]) -> CompiledEvents:
-    """Compiled once for the same functions of the same system."""
+    """Compiled once for the same functions of the same system, with the values that they had captured."""
     key = ("events", *[event.function for event in events])
     try:
         hash(key)
     except TypeError:
         return CompiledEvents(system, events)
-    return system.compiled.latest("events", key, lambda: CompiledEvents(system, events))
+    compiled = system.compiled.latest("events", key, lambda: CompiledEvents(system, events))
+    if compiled.frozen:
+        require_unchanged(compiled.frozen)
+    return compiled

@@ -22,9 +22,11 @@ from holonome.errors import ModelError
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.machine.kernel import Kernel, kernel
+from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.parameters import Parameters
+from holonome.problem.repetition import require_same_answers
 from holonome.problem.vectors import vector
-from holonome.tracing import Untraceable, argument_names, trace, traced
+from holonome.tracing import Captured, Frozen, Untraceable, argument_names, trace, traced
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,18 @@ class HigherIndex:
         }
         self.equations = self._equations(f, B, g)
         self.m = self.equations.g.numel()
+        given = {"f": f, "B": B, "g": g}
+        self._frozen = (
+            Frozen(
+                (role, Captured(function).settled()) for role, function in given.items() if callable(function)
+            )
+            or None
+        )
+
+    def require_unchanged(self) -> None:
+        """ModelError if a value that a function has captured is another one than when it was traced."""
+        if self._frozen is not None:
+            require_unchanged(self._frozen)
 
     def _equations(self, f: Callable, B: Any, g: Callable) -> Equations:
         """The user's functions as expressions, with the derivatives of g."""
@@ -190,12 +204,27 @@ class HigherIndex:
         }
         if "v" in allowed:
             given["v"] = traced(self.symbols["v"], (self.n,))
+        require_same_answers(role, lambda point: self._call(function, point), self._points())
         try:
             return trace(function, {name: given[name] for name in argument_names(function)})
         except Untraceable as reason:
             raise ModelError(
                 f"{role}: cannot be traced ({reason}); write it with NumPy functions of its arguments"
             ) from None
+
+    def _points(self) -> list[dict[str, Any]]:
+        """Points at which functions are tried out; no particular meaning."""
+        random = np.random.default_rng(1)
+        p = self.parameters.namespace(self.parameters.flat)
+        return [
+            {"t": t, "x": random.uniform(0.2, 0.9, self.n), "v": random.uniform(-0.5, 0.5, self.n), "p": p}
+            for t in (0.37, 1.3)
+        ]
+
+    @staticmethod
+    def _call(function: Callable, point: Mapping[str, Any]) -> Any:
+        with np.errstate(all="ignore"):
+            return function(**{name: point[name] for name in argument_names(function)})
 
     def _matrix(self, role: str, function: Any, rows: int, columns: int) -> ca.SX:
         flat, shape = self._trace(role, function, ("t", "x", "p"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ class Parameters(Mapping):
             self.layout.append((name, value.shape, offset))
             offset += value.size
         self.size = offset
+        self._places = {name: (shape, offset) for name, shape, offset in self.layout}
         self.flat = (
             np.concatenate([v.ravel() for v in self._values.values()]) if self._values else np.zeros(0)
         )
@@ -51,15 +53,15 @@ class Parameters(Mapping):
 
     def namespace(self, flat: np.ndarray | ca.SX) -> Namespace:
         """What the user's functions see as ``p``: numbers from numbers, traced values from symbols."""
-        entries = {}
-        for name, shape, offset in self.layout:
-            size = int(np.prod(shape, dtype=int))
-            part = flat[offset : offset + size]
+
+        def read(place: tuple[tuple[int, ...], int]) -> Any:
+            shape, offset = place
+            part = flat[offset : offset + math.prod(shape)]
             if isinstance(flat, ca.SX):
-                entries[name] = traced(ca.SX(part), shape)
-            else:
-                entries[name] = float(part[0]) if shape == () else np.asarray(part).reshape(shape)
-        return Namespace(entries)
+                return traced(ca.SX(part), shape)
+            return float(part[0]) if shape == () else np.asarray(part).reshape(shape)
+
+        return Namespace(self._places, read)
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
@@ -76,6 +78,10 @@ class Parameters(Mapping):
 
 
 def _number(name: str, value: Any) -> np.ndarray:
+    if type(value) is float and math.isfinite(value):
+        array = np.array(value)
+        array.flags.writeable = False
+        return array
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:

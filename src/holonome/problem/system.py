@@ -29,11 +29,13 @@ from holonome.problem.compiled_system import CompiledSystem
 from holonome.problem.description import description
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
+from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.inertial import inertial_terms_of
 from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivative
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction
 from holonome.problem.vectors import vector
+from holonome.tracing import Frozen
 
 
 class System(CompiledSystem):
@@ -194,6 +196,7 @@ class System(CompiledSystem):
         self.symbols = found.symbols
         self._expressions = found.expressions
         self._supplied = found.supplied
+        self._frozen = Frozen((role, f.captured) for role, f in self.functions.items()) or None
         self._solved = found.solved
         model = model_of(found)
         require_symmetric_mass(self._mass_values(model.rows), self.n)
@@ -257,6 +260,11 @@ class System(CompiledSystem):
         return UserFunction(role, function, self.n, self.parameters, self.further_values).expression(
             self.symbols
         )
+
+    def require_unchanged(self) -> None:
+        """ModelError if a value that a function has captured is another one than when it was traced."""
+        if self._frozen is not None:
+            require_unchanged(self._frozen)
 
     @cached_property
     def m(self) -> int:

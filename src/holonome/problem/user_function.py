@@ -14,7 +14,8 @@ from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
 from holonome.problem.parameters import Parameters
-from holonome.tracing import Namespace, Untraceable, argument_names, trace, traced
+from holonome.problem.repetition import require_same_answers
+from holonome.tracing import Captured, Namespace, Untraceable, Watched, argument_names, trace, traced
 
 ALLOWED = {
     "mass": ("t", "q", "p"),
@@ -81,6 +82,7 @@ class UserFunction:
         self.path = "constant"
         self.reason = ""
         self.supplied: Supplied | None = None
+        self.captured: tuple[Watched, ...] = ()
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
@@ -197,6 +199,15 @@ class UserFunction:
         }
         if self.n == 0:
             arguments["x"] = arguments["s"]
+        captured = Captured(self.function)
+        expression = self._traced_or_supplied(arguments, symbols)
+        if self.path != "python":
+            self.captured = captured.settled()
+        return expression
+
+    def _traced_or_supplied(
+        self, arguments: Mapping[str, Any], symbols: Mapping[str, ca.SX]
+    ) -> ca.SX | Supplied:
         try:
             flat, shape = trace(self.function, {name: arguments[name] for name in self.arguments})
         except Untraceable as reason:
@@ -242,9 +253,10 @@ class UserFunction:
         return False
 
     def _as_supplied(self, reason: str) -> Supplied:
-        """Call it as it is; if it fails on plain numbers wherever it is tried, that is an error for the user
-        to correct.
+        """Call it as it is; if it fails on plain numbers wherever it is tried, or gives different answers to
+        the same question, that is an error for the user to correct.
         """
+        require_same_answers(self.role, lambda point: self._call(point, self.parameters), self._points())
         if self.kind in TRACED:
             raise ModelError(
                 f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy "

@@ -121,6 +121,7 @@ def solve(
     """
     announce_first_use()
     system = arguments.checked_system(system, parameters, w0, lam0)
+    system.require_unchanged()
     if not system.mechanical:
         arguments.refuse_for_general(projection, motion, repair)
     t0, t1 = arguments.time_span(t_span)

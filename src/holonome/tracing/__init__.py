@@ -4,9 +4,10 @@ A `Traced` scalar records what is done to it in a 1x1 `casadi.SX`; a `TracedArra
 scalars and plain floats. NumPy's protocols (``__array_ufunc__``, ``__array_function__``) bring most of NumPy
 to them, but not what never sees a traced argument: ``np.zeros`` makes an array of floats that cannot hold a
 traced value, ``np.array`` makes an array that NumPy's functions cannot work on, ``math.sin`` wants a float.
-Two measures help: the function runs as a *copy* that refers to look-alikes of numpy and math (`copies`), and
-what copies do not reach is *patched* while it runs (`patches`). A branch on a traced value is decided by a
-script: the function is run once per path and the results are joined (`tracer`).
+Therefore the function runs as a *copy* that refers to look-alikes of numpy and math (`copies`). The modules
+themselves are never touched: compiled code that allocates an array through them, as that of numpy.random
+does, gets the array of doubles that it writes into. A branch on a traced value is decided by a script: the
+function is run once per path and the results are joined (`tracer`).
 
 From the bottom up, each module importing only from those before it:
 
@@ -18,10 +19,10 @@ From the bottom up, each module importing only from those before it:
 `ufuncs`            what NumPy's ufuncs do to traced values
 `linear_algebra`    what numpy.linalg and np.cross do to them
 `array_functions`   what NumPy's other functions do to them
-`math_functions`    what the module math, max, min and isinstance do to them
+`math_functions`    what the module math and some builtins do to them
 `look_alikes`       numpy and math as the copy of a function sees them
-`patches`           numpy and math as the rest of the user's code sees them meanwhile
-`copies`            copies of the user's functions and objects that refer to look-alikes
+`copies`            copies of the user's functions, classes and objects that refer to look-alikes
+`captured`          what a function has captured, and whether it has changed since
 `arguments`         what a function asks for and is given
 `explanations`      whether an error is the user's or comes from tracing
 `tracer`            `trace` itself: all paths through a function, joined
@@ -29,8 +30,20 @@ From the bottom up, each module importing only from those before it:
 """
 
 from holonome.tracing.arguments import Namespace, argument_names
+from holonome.tracing.captured import Captured, Frozen, Watched
 from holonome.tracing.session import Untraceable
 from holonome.tracing.tracer import trace
 from holonome.tracing.values import Traced, TracedArray, traced
 
-__all__ = ["Namespace", "Traced", "TracedArray", "Untraceable", "argument_names", "trace", "traced"]
+__all__ = [
+    "Captured",
+    "Frozen",
+    "Namespace",
+    "Traced",
+    "TracedArray",
+    "Untraceable",
+    "Watched",
+    "argument_names",
+    "trace",
+    "traced",
+]

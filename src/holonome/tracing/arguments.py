@@ -24,18 +24,32 @@ class Namespace:
     ----------
     values : Mapping
         Numbers, arrays or traced values by name.
+    read : callable, optional
+        Makes the value of a name from what `values` says of it, when it is first asked for: a function seldom
+        reads all of many thousands.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        vars(self).update(values)
+    __slots__ = ("__dict__", "_read", "_values")
+
+    def __init__(self, values: Mapping[str, Any], read: Callable[[Any], Any] | None = None) -> None:
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_read", read)
+        if read is None:
+            vars(self).update(values)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(self._missing(name), name=name, obj=self)
+        if name in Namespace.__slots__ or name not in self._values:
+            raise AttributeError(self._missing(name), name=name, obj=self)
+        value = vars(self)[name] = self._read(self._values[name])
+        return value
 
     def __getitem__(self, name: str) -> Any:
-        if name not in vars(self):
+        if name not in self._values:
             raise KeyError(self._missing(name))
-        return vars(self)[name]
+        return getattr(self, name)
+
+    def __reduce__(self) -> tuple:
+        return Namespace, ({name: self[name] for name in self},)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"parameters cannot be changed here: {name!r}")
@@ -44,19 +58,19 @@ class Namespace:
         raise AttributeError(f"parameters cannot be deleted: {name!r}")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(vars(self))
+        return iter(self._values)
 
     def __contains__(self, name: object) -> bool:
-        return name in vars(self)
+        return name in self._values
 
     def __len__(self) -> int:
-        return len(vars(self))
+        return len(self._values)
 
     def __repr__(self) -> str:
-        return f"Namespace({vars(self)!r})"
+        return f"Namespace({ ({name: self[name] for name in self})!r})"
 
     def _missing(self, name: str) -> str:
-        known = ", ".join(vars(self)) or "none"
+        known = ", ".join(self._values) or "none"
         return f"there is no parameter {name!r}; the parameters are: {known}"
 
 
@@ -105,7 +119,7 @@ def bind(function: Callable, arguments: Mapping[str, Any]) -> tuple[list[Any], d
 
 def _as_argument(value: Any) -> Any:
     if isinstance(value, Namespace):
-        return Namespace({name: _as_argument(value[name]) for name in value})
+        return Namespace({name: name for name in value}, lambda name: _as_argument(value[name]))
     lifted = lift(value)
     return lifted.copy() if isinstance(lifted, np.ndarray) else lifted
 

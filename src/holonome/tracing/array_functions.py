@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from holonome.tracing.linear_algebra import cross, det, inv, norm, solve
-from holonome.tracing.scalar_rules import real_or, select, sinc
+from holonome.tracing.scalar_rules import is_close, real_or, select, sinc
 from holonome.tracing.session import refuse
 from holonome.tracing.ufuncs import apply_ufunc
 from holonome.tracing.values import (
@@ -160,8 +160,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **optio
 
 
 def _is_close(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    a, b = (as_array(value) if isinstance(value, (list, tuple)) else value for value in (a, b))
-    return abs(a - b) <= atol + rtol * abs(b)
+    a, b = as_array(a), as_array(b)
+    close = unwrap(np.frompyfunc(is_close, 3, 1)(a, b, atol + rtol * abs(b)))
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
 def _all_close(*args: Any, **options: Any) -> Any:
@@ -176,25 +177,96 @@ def _polyval(p: Any, x: Any) -> Any:
     return result
 
 
-_LONGEST_TABLE = 64
-
-
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if has_traced(xp) or period is not None:
         refuse("it calls np.interp with a traced table of abscissae or a period")
-    if np.size(xp) > _LONGEST_TABLE:
-        refuse(f"it calls np.interp with {np.size(xp)} points, too many to be written out")
     nodes, values = lower(as_array(xp)).tolist(), list(as_array(fp))
-    return _map_elements(lambda at: _piecewise_linear(at, nodes, values, left, right), x)
+    if len(nodes) != len(values) or not nodes:
+        raise ValueError("fp and xp are not of the same length.")
+    ends = (values[0] if left is None else left, values[-1] if right is None else right)
+    return _map_elements(lambda at: _piecewise_linear(at, nodes, values, *ends), x)
 
 
 def _piecewise_linear(x: Any, nodes: list[float], values: list[Any], left: Any, right: Any) -> Any:
-    result = select(x <= nodes[-1], values[-1], values[-1] if right is None else right)
-    for k in reversed(range(len(nodes) - 1)):
-        if nodes[k + 1] > nodes[k]:
+    """The value of the piece in which x lies; NaN where x is."""
+    pieces = [k for k in range(len(nodes) - 1) if nodes[k + 1] > nodes[k]]
+
+    def within(first: int, last: int) -> Any:
+        """The pieces from one to another, halved again and again."""
+        if first == last:
+            k = pieces[first]
             slope = (values[k + 1] - values[k]) / (nodes[k + 1] - nodes[k])
-            result = select(x < nodes[k + 1], values[k] + slope * (x - nodes[k]), result)
-    return select(x < nodes[0], values[0] if left is None else left, result)
+            return values[k] + slope * (x - nodes[k])
+        middle = (first + last + 1) // 2
+        return select(x < nodes[pieces[middle]], within(first, middle - 1), within(middle, last))
+
+    inner = within(0, len(pieces) - 1) if pieces else values[0]
+    beyond = select(x > nodes[-1], right, x)
+    inside = select(x == nodes[-1], values[-1], select(x < nodes[-1], inner, beyond))
+    return select(x < nodes[0], left, inside)
+
+
+def _search_sorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    if sorter is not None:
+        refuse("it calls np.searchsorted with a sorter")
+    edges = list(as_array(a))
+    return _map_elements(lambda at: sum(~(at <= e) if side == "left" else ~(at < e) for e in edges), v)
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    if has_traced(bins) or np.any(np.diff(lower(as_array(bins))) < 0):
+        refuse("it calls np.digitize with bins that do not increase")
+    return _search_sorted(bins, x, "left" if right else "right")
+
+
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    scale = 10.0 ** abs(decimals)
+    a = as_argument(a)
+    result = np.rint(a * scale) / scale if decimals >= 0 else np.rint(a / scale) * scale
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    largest = np.finfo(float).max
+    low, high = -largest if neginf is None else neginf, largest if posinf is None else posinf
+    x = as_argument(x)
+    return _choose_last([np.isnan(x), x == -np.inf, x == np.inf], [nan, low, high], x)
+
+
+def _without_nan(reduction: Callable, instead: float) -> Callable:
+    def rule(a: Any, *args: Any, **options: Any) -> Any:
+        return reduction(_nan_to_num(a, nan=instead, posinf=np.inf, neginf=-np.inf), *args, **options)
+
+    return rule
+
+
+def _nan_mean(a: Any, axis: Any = None, **options: Any) -> Any:
+    counted = _where(np.isnan(as_argument(a)), 0.0, 1.0)
+    return np.nansum(a, axis=axis, **options) / np.sum(counted, axis=axis, **options)
+
+
+def _sort(a: Any, axis: int | None = -1, **options: Any) -> Any:
+    """A network of comparisons, NaN last."""
+    array = as_array(a).ravel() if axis is None else np.moveaxis(as_array(a), axis, 0)
+    rows = list(array)
+    for end in range(len(rows) - 1, 0, -1):
+        for k in range(end):
+            first, second = rows[k], rows[k + 1]
+            swapped = np.logical_or(second < first, np.logical_and(np.isnan(first), ~np.isnan(second)))
+            rows[k], rows[k + 1] = _where(swapped, second, first), _where(swapped, first, second)
+    return np.stack(rows) if axis is None else np.moveaxis(np.stack(rows), 0, axis)
+
+
+def _median(a: Any, axis: Any = None, **options: Any) -> Any:
+    if options:
+        refuse("it calls np.median with options")
+    rows = list(np.moveaxis(as_array(a), axis, 0) if axis is not None else as_array(a).ravel())
+    ordered = list(np.sort(np.stack(rows), axis=0))
+    middle = 0.5 * (ordered[(len(rows) - 1) // 2] + ordered[len(rows) // 2])
+    return _where(np.isnan(ordered[-1]), ordered[-1], middle)
 
 
 def _sinc(x: Any) -> Any:
@@ -232,7 +304,7 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     return rule
 
 
-_WITHOUT_RULE = ("round", "around", "nan_to_num", "unique", "histogram", "searchsorted", "digitize")
+_WITHOUT_RULE = ("unique", "histogram")
 _LINALG_WITHOUT_RULE = (
     "cholesky",
     "cond",
@@ -270,6 +342,18 @@ _RULES: dict[Callable, Callable] = {
     np.interp: _interp,
     np.linspace: _linspace,
     np.sinc: _sinc,
+    np.round: _round,
+    np.around: _round,
+    np.nan_to_num: _nan_to_num,
+    np.searchsorted: _search_sorted,
+    np.digitize: _digitize,
+    np.sort: _sort,
+    np.median: _median,
+    np.nansum: _without_nan(np.sum, 0.0),
+    np.nanprod: _without_nan(np.prod, 1.0),
+    np.nanmax: lambda a, axis=None, **options: np.fmax.reduce(as_array(a), axis=axis, **options),
+    np.nanmin: lambda a, axis=None, **options: np.fmin.reduce(as_array(a), axis=axis, **options),
+    np.nanmean: _nan_mean,
     np.real: lambda value: value,
     np.imag: lambda value: 0.0 * value,
     np.isscalar: _is_scalar,

@@ -1,16 +1,19 @@
-"""Copies of the user's functions and objects that refer to tracing versions of what they use.
+"""Copies of the user's functions, classes and objects that refer to tracing versions of what they use.
 
 The function runs as a copy whose globals, closure and defaults refer to tracing versions: the modules numpy
 and math to look-alikes, functions imported from them to their versions, other user functions (also methods,
-partials, Numba's dispatchers and user modules) to copies of their own, made when first called, and objects of
-user classes to stand-ins: instances of a throw-away subclass that owns a shallow copy of the attributes. The
-user's own functions and objects are never changed, and what the function stores on them while it is traced is
-forgotten. Functions of libraries are not copied.
+partials, Numba's dispatchers and user modules) to copies of their own, made when first called, classes to
+subclasses whose methods are copies, and objects of user classes to stand-ins: instances of such a subclass
+with a shallow copy of the attributes. Imports inside the function find the same. The user's own functions,
+classes and objects are never changed, and what the function stores on them while it is traced is forgotten.
+Functions of libraries are not copied.
 """
 
 from __future__ import annotations
 
 import abc
+import builtins
+import copy
 import functools
 import types
 from collections.abc import Callable, Mapping
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from holonome.tracing.look_alikes import LOOK_ALIKES, VERSIONS
-from holonome.tracing.math_functions import BUILTIN_VERSIONS
+from holonome.tracing.math_functions import BUILTIN_VERSIONS, ORIGINAL_CLASS
 from holonome.tracing.origin import is_dispatcher, is_library
 from holonome.tracing.values import Traced, TracedArray, lift
 
@@ -27,7 +30,6 @@ _LARGEST_CONSTANT = 10_000
 _DEEPEST_CONTAINER = 3
 _NOT_COPIED = frozenset(
     {
-        "__init__",
         "__new__",
         "__init_subclass__",
         "__class_getitem__",
@@ -47,6 +49,7 @@ class Copies:
     def __init__(self) -> None:
         self._replacements: dict[int, tuple[Any, Any]] = {}
         self._functions: dict[int, tuple[types.FunctionType, types.FunctionType]] = {}
+        self._builtins = vars(builtins) | BUILTIN_VERSIONS | {"__import__": self._import}
 
     def replace(self, value: Any, depth: int = 0) -> Any:
         """Return the version of any object for tracing: itself where nothing needs to change."""
@@ -63,6 +66,8 @@ class Copies:
     def _make(self, value: Any, depth: int) -> Any:
         if isinstance(value, types.ModuleType):
             return self._module(value)
+        if isinstance(value, type):
+            return self._class(value)
         if isinstance(value, types.FunctionType):
             return value if is_library(value.__globals__.get("__name__")) else self._deferred(value)
         if isinstance(value, types.MethodType):
@@ -75,6 +80,10 @@ class Copies:
             return self.replace(value.__wrapped__)
         if is_dispatcher(value):
             return self.replace(value.py_func)
+        if type(value) is np.vectorize:
+            version = copy.copy(value)
+            version.pyfunc = self.replace(value.pyfunc)
+            return version
         if isinstance(value, np.ndarray):
             return lift(value) if value.size <= _LARGEST_CONSTANT else value
         if type(value) in (list, tuple, dict):
@@ -115,21 +124,22 @@ class Copies:
         if id(function) not in self._functions:
             namespace = {
                 name: function.__globals__[name]
-                for name in ("__builtins__", "__name__")
+                for name in ("__name__", "__package__")
                 if name in function.__globals__
-            }
+            } | {"__builtins__": self._builtins}
             cells = tuple(map(self._cell, function.__closure__ or ()))
             defaults = tuple(map(self.replace, function.__defaults__ or ()))
-            copy = types.FunctionType(function.__code__, namespace, function.__name__, defaults, cells)
-            copy.__kwdefaults__ = self._values(function.__kwdefaults__)
-            copy.__dict__.update(function.__dict__)
-            self._functions[id(function)] = (function, copy)
-            for name in _global_names(function.__code__):
+            version = types.FunctionType(function.__code__, namespace, function.__name__, defaults, cells)
+            version.__kwdefaults__ = self._values(function.__kwdefaults__)
+            version.__dict__.update(function.__dict__)
+            self._functions[id(function)] = (function, version)
+            for name in global_names(function.__code__):
                 if name in function.__globals__:
                     namespace[name] = self.replace(function.__globals__[name])
-                elif name in BUILTIN_VERSIONS:
-                    namespace[name] = BUILTIN_VERSIONS[name]
         return self._functions[id(function)][1]
+
+    def _import(self, *args: Any, **options: Any) -> Any:
+        return self.replace(builtins.__import__(*args, **options))
 
     def _cell(self, cell: types.CellType) -> types.CellType:
         try:
@@ -137,55 +147,57 @@ class Copies:
         except ValueError:
             return cell
 
-    def _stand_in(self, value: Any) -> Any:
-        """An instance of a subclass whose methods are copies, with a shallow copy of the attributes."""
-        kind = type(value)
-        if (
-            is_library(kind.__module__)
-            or type(kind) not in (type, abc.ABCMeta)
-            or kind.__getattribute__ is not object.__getattribute__
-        ):
-            return value
+    def _class(self, kind: type) -> type:
+        """A subclass of a user's class and of the copies of its bases, whose methods are copies.
+
+        So it finds copies first wherever a method is looked up, also by ``super()``; a class that allows none
+        stays as it is.
+        """
+        if not is_copied(kind):
+            return kind
+        bases = tuple(self.replace(base) for base in kind.__bases__ if is_copied(base))
+        members = {"__module__": kind.__module__, "__del__": lambda instance: None, ORIGINAL_CLASS: kind}
+        for name, member in vars(kind).items():
+            members.update(self._class_member(name, member))
         try:
-            stand_in = object.__new__(
-                type(kind.__name__, (_NoSubclassHook, kind), self._stand_in_members(kind))
-            )
+            return type(kind)(kind.__name__, (*(bases or (_NoSubclassHook,)), kind), members)
         except TypeError:
-            return value
-        for name, attribute in _attributes(value).items():
-            object.__setattr__(stand_in, name, attribute)
-        return stand_in
+            return kind
 
-    def _stand_in_members(self, kind: type) -> dict[str, Any]:
-        members: dict[str, Any] = {}
-        for base in reversed(kind.__mro__):
-            if not is_library(base.__module__):
-                for name, member in vars(base).items():
-                    members.pop(name, None)
-                    members.update(self._stand_in_member(name, member))
-
-        def read(stand_in: Any, name: str) -> Any:
-            value = object.__getattribute__(stand_in, name)
-            return (
-                value if name.startswith("__") or isinstance(value, types.MethodType) else self.replace(value)
-            )
-
-        return members | {
-            "__getattribute__": read,
-            "__module__": kind.__module__,
-            "__del__": lambda stand_in: None,
-        }
-
-    def _stand_in_member(self, name: str, member: Any) -> dict[str, Any]:
+    def _class_member(self, name: str, member: Any) -> dict[str, Any]:
         if name in _NOT_COPIED:
             return {}
         if isinstance(member, types.FunctionType):
             return {name: self.replace(member)}
         if isinstance(member, property):
             return {name: property(*map(self.replace, (member.fget, member.fset, member.fdel)))}
-        if isinstance(member, staticmethod):
-            return {name: staticmethod(self.replace(member.__func__))}
-        return {}
+        if isinstance(member, (staticmethod, classmethod)):
+            return {name: type(member)(self.replace(member.__func__))}
+        if name.startswith("__") or hasattr(type(member), "__get__"):
+            return {}
+        return {name: self.replace(member)}
+
+    def _stand_in(self, value: Any) -> Any:
+        """An instance of the copy of its class, with a shallow copy of the attributes."""
+        kind = type(value)
+        version = self.replace(kind)
+        if version is kind:
+            return value
+
+        def read(stand_in: Any, name: str) -> Any:
+            found = object.__getattribute__(stand_in, name)
+            return (
+                found if name.startswith("__") or isinstance(found, types.MethodType) else self.replace(found)
+            )
+
+        members = {"__getattribute__": read, "__module__": kind.__module__}
+        try:
+            stand_in = object.__new__(type(version)(kind.__name__, (version,), members))
+        except TypeError:
+            return value
+        for name, attribute in attributes_of(value).items():
+            object.__setattr__(stand_in, name, attribute)
+        return stand_in
 
 
 class _ModuleView(types.ModuleType):
@@ -209,15 +221,26 @@ class _NoSubclassHook:
         pass
 
 
-def _global_names(code: types.CodeType) -> set[str]:
+def is_copied(kind: type) -> bool:
+    """Whether it is a user's class that can be copied."""
+    return not (
+        is_library(kind.__module__)
+        or type(kind) not in (type, abc.ABCMeta)
+        or kind.__getattribute__ is not object.__getattribute__
+        or issubclass(kind, BaseException)
+    )
+
+
+def global_names(code: types.CodeType) -> set[str]:
+    """Names that a function, and those defined in it, may look up in its module."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _global_names(constant)
+            names |= global_names(constant)
     return names
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes_of(value: Any) -> dict[str, Any]:
     """Return what is stored on an object, in slots or in its dictionary."""
     members = (item for base in type(value).__mro__ for item in vars(base).items())
     slots = [name for name, member in members if isinstance(member, types.MemberDescriptorType)]

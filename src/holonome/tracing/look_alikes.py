@@ -33,7 +33,10 @@ class _TracingUfunc:
         return result if options.get("out") is not None else lift(result)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.ufunc, name)
+        value = getattr(self.ufunc, name)
+        if not callable(value):
+            return value
+        return lambda *args, **options: value(*map(as_argument, args), **options)
 
 
 def _tracing_function(function: Callable) -> Callable:

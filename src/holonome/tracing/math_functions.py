@@ -15,7 +15,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.tracing.scalar_rules import SCALAR_RULES, TRIGONOMETRIC, larger, log, real_or, smaller, sqrt
+from holonome.tracing.scalar_rules import (
+    SCALAR_RULES,
+    TRIGONOMETRIC,
+    ieee_remainder,
+    is_close,
+    larger,
+    log,
+    maximum,
+    real_or,
+    smaller,
+    sqrt,
+)
 from holonome.tracing.values import NUMBERS, Traced, TracedArray, has_traced, record_unary
 
 _erf = record_unary(ca.OP_ERF)
@@ -39,7 +50,7 @@ def _hypot(*coordinates: Any) -> Any:
 
 
 def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
-    return abs(a - b) <= larger(rel_tol * larger(abs(a), abs(b)), abs_tol)
+    return is_close(a, b, maximum(rel_tol * maximum(abs(a), abs(b)), abs_tol))
 
 
 _AS_IN_NUMPY = (
@@ -59,6 +70,11 @@ _AS_IN_NUMPY = (
     "copysign",
     "degrees",
     "radians",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "trunc",
+    "modf",
 )
 _RULES: dict[str, Callable] = {
     **{name: SCALAR_RULES[name] for name in _AS_IN_NUMPY},
@@ -72,6 +88,7 @@ _RULES: dict[str, Callable] = {
     "sumprod": lambda p, q: _sum(x * y for x, y in zip(p, q, strict=True)),
     "fma": lambda x, y, z: x * y + z,
     "isclose": _is_close,
+    "remainder": ieee_remainder,
     "erf": _erf,
     "erfc": lambda x: 1.0 - _erf(x),
 }
@@ -103,8 +120,18 @@ def _extreme(original: Callable, pick: Callable) -> Callable:
     return version
 
 
+ORIGINAL_CLASS = "_original_class"
+"""Where the copy of a class for tracing keeps the class."""
+
+
+def _originals(kinds: Any) -> Any:
+    if isinstance(kinds, tuple):
+        return tuple(map(_originals, kinds))
+    return vars(kinds).get(ORIGINAL_CLASS, kinds) if isinstance(kinds, type) else kinds
+
+
 def _isinstance(instance: Any, kinds: Any) -> bool:
-    return isinstance(np.float64() if type(instance) is Traced else instance, kinds)
+    return isinstance(np.float64() if type(instance) is Traced else instance, _originals(kinds))
 
 
 MATH_VERSIONS = {

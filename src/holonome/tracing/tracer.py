@@ -12,7 +12,6 @@ import casadi as ca
 from holonome.tracing.arguments import bind
 from holonome.tracing.copies import Copies
 from holonome.tracing.explanations import explain
-from holonome.tracing.patches import patched
 from holonome.tracing.scalar_rules import select_sx
 from holonome.tracing.session import Session, Untraceable
 from holonome.tracing.values import SEQUENCES, NotNumeric, column, flatten
@@ -52,7 +51,7 @@ def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tupl
         positional, keywords = bind(function, arguments)
         return Copies().replace(function)(*positional, **keywords)
 
-    with patched(), session.active():
+    with session.active():
         return _explore(session, call_afresh, [])
 
 

@@ -24,6 +24,13 @@ SEQUENCES = (np.ndarray, list, tuple)
 _COMPLEX = (complex, np.complexfloating)
 _PLAIN_NUMBERS = (float, int, bool)
 _CONDITIONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR})
+_WHOLE = _CONDITIONS | {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN}
+_KEEPS_WHOLE = frozenset(
+    {
+        *(ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE),
+        *(ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX, ca.OP_IF_ELSE_ZERO),
+    }
+)
 _SCALAR_METHODS = frozenset(
     {
         "all",
@@ -95,6 +102,16 @@ def _operator(op: int, name: str, reflected: bool = False) -> Callable[[Traced, 
     return method
 
 
+def _unless_same(method: Callable[[Traced, Any], Any], of_itself: Callable[[Traced], Any]) -> Any:
+    """A comparison in which a value compared with itself asks whether it is NaN, which CasADi forgets."""
+
+    def compare(self: Traced, other: Any) -> Any:
+        same = type(other) is Traced and ca.is_equal(self.sx, other.sx, 1)
+        return of_itself(self) if same else method(self, other)
+
+    return compare
+
+
 def _refusing(action: str) -> Callable[..., NoReturn]:
     def method(self: Traced, *args: Any) -> NoReturn:
         refuse(f"it {action}")
@@ -161,8 +178,8 @@ class Traced(_AskedByNumPy):
     __le__ = _operator(ca.OP_LE, "le")
     __gt__ = _operator(ca.OP_LT, "gt", reflected=True)
     __ge__ = _operator(ca.OP_LE, "ge", reflected=True)
-    __eq__ = _operator(ca.OP_EQ, "eq")
-    __ne__ = _operator(ca.OP_NE, "ne")
+    __eq__ = _unless_same(_operator(ca.OP_EQ, "eq"), lambda x: ~np.isnan(x))
+    __ne__ = _unless_same(_operator(ca.OP_NE, "ne"), lambda x: np.isnan(x))
     __and__ = __rand__ = _operator(ca.OP_AND, "and_")
     __or__ = __ror__ = _operator(ca.OP_OR, "or_")
     __xor__ = __rxor__ = _operator(ca.OP_NE, "xor")
@@ -173,22 +190,28 @@ class Traced(_AskedByNumPy):
     __ceil__ = record_unary(ca.OP_CEIL)
 
     def __floordiv__(self, other: Any) -> Any:
-        return np.floor(self / other)
+        return np.floor_divide(self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return np.floor(other / self)
+        return np.floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return self - other * np.floor(self / other)
+        return np.remainder(self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return other - self * np.floor(other / self)
+        return np.remainder(other, self)
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
         return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return np.round(self, digits or 0)
+
+    def __trunc__(self) -> Any:
+        return np.trunc(self)
 
     def __pos__(self) -> Traced:
         return self
@@ -204,8 +227,6 @@ class Traced(_AskedByNumPy):
     __int__ = _refusing("converts a traced value to int")
     __complex__ = _refusing("converts a traced value to complex")
     __index__ = _refusing("uses a traced value as an index or a count")
-    __round__ = _refusing("rounds a traced value")
-    __trunc__ = _refusing("truncates a traced value to an integer")
     __hash__ = _refusing("uses a traced value as a dictionary key or in a set")
 
     @property
@@ -233,6 +254,10 @@ class TracedArray(_AskedByNumPy, np.ndarray):
     """Object array whose elements are `Traced` or plain numbers."""
 
     def __getitem__(self, index: Any) -> Any:
+        if type(index) is Traced and self.ndim and not _is_condition(index):
+            return _looked_up(list(self), index)
+        if isinstance(index, TracedArray) and not all(map(_is_condition_or_number, index.flat)):
+            return np.stack([self[at] for at in index])
         return super().__getitem__(_usable_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -257,6 +282,15 @@ class TracedArray(_AskedByNumPy, np.ndarray):
             return lift(lower(self).astype(dtype))
         check_dtype(dtype)
         return self.copy()
+
+    @property
+    def ctypes(self) -> NoReturn:
+        refuse("it hands the memory of an array to compiled code")
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        if has_traced(self):
+            refuse("it reads the bytes of a traced array")
+        return lower(self).tobytes(order)
 
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.dot(self, other, out=out)
@@ -286,6 +320,45 @@ def _usable_index(index: Any) -> Any:
     return np.array([bool(value) for value in index.flat]).reshape(index.shape)
 
 
+def _looked_up(rows: list[Any], index: Traced) -> Any:
+    """The row at a traced position, NaN where there is none."""
+    if not _is_whole(index.sx):
+        refuse("it uses a traced value as an index")
+    at = np.where(index < 0, index + len(rows), index)
+
+    def within(first: int, last: int) -> Any:
+        if first == last:
+            return rows[first]
+        middle = (first + last + 1) // 2
+        return np.where(at < middle, within(first, middle - 1), within(middle, last))
+
+    return np.where((at >= 0) & (at < len(rows)), within(0, len(rows) - 1), math.nan)
+
+
+def _is_whole(expression: ca.SX) -> bool:
+    """Whether an expression is built so that it can only be a whole number."""
+    known: dict[int, bool] = {}
+
+    def judge(node: ca.SX) -> bool:
+        key = node.element_hash()
+        if key not in known:
+            if node.is_constant():
+                known[key] = float(node).is_integer()
+            else:
+                op, last = node.op(), range(node.n_dep())
+                operands = last[1:] if op == ca.OP_IF_ELSE_ZERO else last
+                known[key] = op in _WHOLE or (
+                    op in _KEEPS_WHOLE and all(judge(node.dep(i)) for i in operands)
+                )
+        return known[key]
+
+    return judge(expression)
+
+
+def _is_condition_or_number(value: Any) -> bool:
+    return type(value) is not Traced or _is_condition(value)
+
+
 def _is_condition(value: Any) -> bool:
     return type(value) is Traced and (value.sx.is_constant() or value.sx.op() in _CONDITIONS)
 
@@ -309,7 +382,7 @@ def traced(sx: ca.SX, shape: tuple[int, ...]) -> Traced | TracedArray:
     -------
     Traced or TracedArray
     """
-    elements = [Traced(sx[i]) for i in range(math.prod(shape))]
+    elements = list(map(Traced, sx.elements()))
     return elements[0] if shape == () else from_flat(elements, shape)
 
 
