@@ -21,12 +21,12 @@ import numpy as np
 from numba import njit
 
 from holonome.algebra import sparse
-from holonome.dynamics.parts import correction_in, error_in, missed_in
+from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
 from holonome.machine.calls import NativeKernel, call, integers, shift
 from holonome.machine.context import OK, SPARE, named_context
 from holonome.problem.system import System
 
-DERIVATIVE, PROJECTION, MULTIPLIERS, ONTO = range(4)
+DERIVATIVE, PROJECTION, MULTIPLIERS, ONTO, REGULARITY = range(5)
 
 
 class SparseSaddle:
@@ -44,7 +44,7 @@ class SparseSaddle:
         self.kernel = system.kernel("sparse pieces", lambda model: (model.y, ca.SX(0, 1), out, None))
         further = D.nnz() + sum(vector.numel() for vector in vectors)
         pattern = self._pattern.ctypes.data
-        self.memory = self.plan.memory(self.kernel.address, pattern, further, 2 * (n + m) + 1)
+        self.memory = self.plan.memory(self.kernel.address, pattern, further, 2 * (n + m) + m + 1)
 
     @property
     def instructions(self) -> tuple[int, int]:
@@ -91,6 +91,15 @@ def _onto(memory, right, x, n, m, out):
 
 
 @njit(cache=True)
+def _length(F, n, i):
+    """Length of a row of C."""
+    square = 0.0
+    for p in range(F.begins[n + i], F.begins[n + i + 1] - 1):
+        square += F.values[p] * F.values[p]
+    return math.sqrt(square)
+
+
+@njit(cache=True)
 def _largest_missed(F, marks, n, rows, left):
     """The largest residual of the linearised equations of rows that are left out, relative to their lengths;
     ``left`` holds the residuals.
@@ -98,10 +107,7 @@ def _largest_missed(F, marks, n, rows, left):
     largest = 0.0
     for i in range(rows):
         if marks[i] != 0.0:
-            square = 0.0
-            for p in range(F.begins[n + i], F.begins[n + i + 1] - 1):
-                square += F.values[p] * F.values[p]
-            largest = max(largest, abs(left[i]) / max(math.sqrt(square), 1e-300))
+            largest = max(largest, abs(left[i]) / max(_length(F, n, i), 1e-300))
     return largest
 
 
@@ -125,6 +131,7 @@ class Equations(NamedTuple):
     right: Any
     rows: Any
     solution: Any
+    direction: Any
 
 
 @njit(cache=True)
@@ -158,6 +165,7 @@ def _equations(context):
         right,
         shift(right, n),
         shift(right, n + m),
+        shift(right, 2 * (n + m)),
     )
 
 
@@ -217,6 +225,30 @@ def _accelerate(e):
 
 
 @njit(cache=True)
+def _regularity(e):
+    """What vanishes where the rank of C falls: the least eigenvalue of C M⁻¹Cᵀ with rows of length one, by a
+    step of inverse iteration in the direction that the last call left.
+    """
+    n, growth, known = e.n, 0.0, False
+    for i in range(e.m):
+        known = known or e.direction[i] != 0.0
+    for i in range(n):
+        e.right[i] = 0.0
+    for i in range(e.m):
+        length = _length(e.F, n, i)
+        direction = e.direction[i] if known else math.cos(float(i))
+        e.rows[i] = 0.0 if e.marks[i] != 0.0 else length * direction
+    sparse.solve(e.memory, e.right, e.solution)
+    for i in range(e.m):
+        e.direction[i] = 0.0 if e.marks[i] != 0.0 else _length(e.F, n, i) * e.solution[n + i]
+        growth += e.direction[i] * e.direction[i]
+    growth = math.sqrt(growth)
+    for i in range(e.m):
+        e.direction[i] /= max(growth, 1e-300)
+    return 1.0 / max(growth, 1e-300)
+
+
+@njit(cache=True)
 def _saddle(t, y, z, context, out, what):
     e = _equations(context)
     n, m, size = e.n, e.m, 2 * e.n + e.states
@@ -242,6 +274,9 @@ def _saddle(t, y, z, context, out, what):
         status = sparse.factor(e.memory)
         if status != OK:
             return status
+    if what == REGULARITY:
+        out[0] = _regularity(e)
+        return OK
     if what != ONTO:
         _accelerate(e)
         if what == MULTIPLIERS:
@@ -264,6 +299,7 @@ def _saddle(t, y, z, context, out, what):
         missed = missed_in(out, size)
         missed[0] = missed_q
         missed[1] = missed_v
+        regularity_in(out, size)[0] = _regularity(e)
     return OK
 
 
@@ -286,6 +322,12 @@ def sparse_multipliers(t, y, z, context, out):
 def sparse_onto(t, y, z, context, out):
     """The projection of :mod:`holonome.dynamics.projection`, in the metric of M."""
     return _saddle(t, y, z, context, out, ONTO)
+
+
+@NativeKernel
+def sparse_regularity(t, y, z, context, out):
+    """What vanishes where the rank of the constraints falls."""
+    return _saddle(t, y, z, context, out, REGULARITY)
 
 
 @NativeKernel

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from holonome.dynamics.kernels import dense_multipliers, kernels
+from holonome.dynamics.sparse_saddle import sparse_regularity
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.integrators import rank_watch
@@ -185,15 +186,13 @@ class Stepper(ABC):
             self.system.fill_invariants(context, self.invariants)
 
     def watch_fields(self) -> dict[str, Any]:
-        """Memory of the rank watch; a projection for its sake alone does not call Python.
-
-        Large systems, whose projection is sparse, are not watched: their pivots are those of another order of
-        elimination, and say nothing.
-        """
+        """Memory of the rank watch; a projection for its sake alone does not call Python."""
         system, compiled = self.system, kernels(self.system)
         native = self.projects_anyway or all(supplied.path != "python" for supplied in system.supplied)
-        if system.m == 0 or compiled.sparse or not native:
+        if system.m == 0 or not native:
             return rank_watch.fields(0, 0, 0, 0, 0)
+        if compiled.sparse:
+            return rank_watch.fields(sparse_regularity.address, 0, system.n, 1, system.state_size)
         offset = 3 * system.state_size + 2
         return rank_watch.fields(compiled.projection, offset, system.n, 1 + system.m, system.state_size)
 

@@ -150,6 +150,11 @@ def _what_is_wrong(run: Run, solution: Solution) -> str:
             "must not be "
             "held; it is no invariant of this system"
         )
+    if run.stepper.formulation.drifts and solution.singular_times.size:
+        return (
+            f"wrong: the constraints became singular at t = {solution.singular_times[0]:.6g}, where a method "
+            "whose constraints drift may leave its branch unnoticed. Use 'auto', 'bdf' or 'srm'"
+        )
     return _lost_rows(run, solution) if run.stepper.implicit and run.stepper.left_out else ""
 
 
