@@ -13,12 +13,12 @@ import contextlib
 import functools
 import math
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from holonome.locks import new_lock
 from holonome.tracing.look_alikes import NUMPY_VERSIONS
 from holonome.tracing.math_functions import MATH_VERSIONS
 from holonome.tracing.origin import is_library_frame
@@ -60,7 +60,7 @@ _PATCHES = [(np, name, _in_user_code_only(getattr(np, name), NUMPY_VERSIONS[name
 _PATCHES += [
     (math, name, _in_user_code_only(getattr(math, name), version)) for name, version in MATH_VERSIONS.items()
 ]
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 @contextlib.contextmanager
