@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import holonome as hn
+from holonome.dynamics.switching_times import switching_times
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "ggl"])
@@ -59,6 +60,30 @@ def test_switches_follow_the_parameters():
         sol = hn.solve(system, (0, 5), [0.0], parameters={"on": on}, rtol=1e-10, atol=1e-11)
         assert sol.q[0, -1] == pytest.approx(1 - np.cos(5 - on), abs=1e-8)
         assert np.min(np.abs(sol.t - on)) < 1e-12
+
+
+def test_any_number_of_switches_is_honoured():
+    """A square wave that jumps 30 000 times: each half period adds as much as the next one takes."""
+    system = hn.System(1.0, lambda t, p: np.sign(np.sin(p.w * t)), n=1, parameters={"w": np.pi * 3e4})
+    times = switching_times(system, 0.0, 1.0)
+    np.testing.assert_allclose(times, np.arange(1, 30_000) / 3e4, rtol=0, atol=1e-14)
+    sol = hn.solve(system.with_parameters(w=np.pi * 12e3), (0, 1), [0.0], max_steps=10**6)
+    assert sol.rejections < 30
+    assert sol.v[0, -1] == pytest.approx(0.0, abs=1e-12)
+    assert sol.q[0, -1] == pytest.approx(0.5 / 12e3, rel=1e-9)
+
+
+def test_switches_that_are_closer_than_any_grid_are_found():
+    """Twelve thousand knots, some of them within a millionth of a run."""
+    knots = np.concatenate([np.linspace(0.1, 0.9, 12_000), 0.95 + 1e-6 * np.arange(4)])
+    system = hn.System(
+        1.0, lambda t, p: sum(np.maximum(t - knot, 0.0) for knot in p.knots), n=1, parameters={"knots": knots}
+    )
+    for span in ((0.0, 1.0), (1.0, 0.0)):
+        found = switching_times(system, *span)
+        np.testing.assert_allclose(found, knots if span[1] else knots[::-1], rtol=0, atol=1e-15)
+    pulse = hn.System(1.0, lambda t: np.where((t >= 30) & (t < 30 + 1e-6), 1e6, 0.0), n=1)
+    assert hn.solve(pulse, (0, 100), [0.0]).v[0, -1] == pytest.approx(1.0, rel=1e-6)
 
 
 def test_functions_that_write_into_their_arguments():
