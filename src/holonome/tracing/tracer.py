@@ -4,6 +4,7 @@ results are joined by ``if_else``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -52,7 +53,8 @@ def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tupl
         positional, keywords = bind(function, arguments)
         return Copies().replace(function)(*positional, **keywords)
 
-    with patched(), session.active():
+    with patched(), session.active(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # libraries that warn of traced values; numbers follow
         return _explore(session, call_afresh, [])
 
 
