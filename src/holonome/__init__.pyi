@@ -23,6 +23,7 @@ from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
 from holonome.errors import SingularSystem as SingularSystem
+from holonome.errors import UnreadableFile as UnreadableFile
 from holonome.formulations.compliant import Compliant as Compliant
 from holonome.formulations.contract import Formulation as Formulation
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection

@@ -1,4 +1,6 @@
-"""Exceptions raised before a run starts.  During a run nothing raises: the result says what happened."""
+"""Exceptions raised before a run starts, or when a file is read.  During a run nothing raises: the result
+says what happened.
+"""
 
 
 class HolonomeError(Exception):
@@ -67,4 +69,20 @@ class SingularSystem(HolonomeError, ValueError):
     ...     print(error)
     mass: singular for motions that the constraints allow, at t = 0: y can move without any inertia. Give it
     mass or a constraint
+    """
+
+
+class UnreadableFile(HolonomeError, ValueError):
+    """A file is not a saved result, is damaged, or lacks its system.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, holonome as hn
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "notes.npz"
+    >>> size = file.write_text("nothing")
+    >>> try:
+    ...     hn.Solution.load(file)
+    ... except hn.UnreadableFile as error:
+    ...     print(str(error).partition("' ")[2].partition(" (")[0])
+    is not a file of NumPy arrays, or it is damaged
     """

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import holonome as hn
 from holonome import cli
 from holonome.cli import completion, doctor, printing, simulation
+from holonome.machine import announcements
 from holonome.solving import first_use as warmup
 
 NAMES = list(hn.mechanisms.available())
@@ -252,8 +253,13 @@ def test_demo_refuses_a_file_as_folder(tmp_path):
 def fresh_machine(monkeypatch, tmp_path):
     monkeypatch.setenv("HOLONOME_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("HOLONOME_QUIET", raising=False)
-    monkeypatch.setattr(warmup, "_asked", False)
+    _as_in_a_new_process(monkeypatch)
     return tmp_path / "cache"
+
+
+def _as_in_a_new_process(monkeypatch):
+    monkeypatch.setattr(warmup, "_asked", False)
+    monkeypatch.setattr(announcements, "_said", set())
 
 
 @pytest.fixture
@@ -269,7 +275,7 @@ def test_first_use_is_announced_once(engine, fresh_machine, monkeypatch, capsys)
     warmup.announce_first_use()
     assert re.fullmatch(r"holonome: compiling its engine, once on this machine .*\n", capsys.readouterr().err)
     warmup.announce_first_use()
-    monkeypatch.setattr(warmup, "_asked", False)
+    _as_in_a_new_process(monkeypatch)
     (fresh_machine / "loop.advance_with_holonome_integrators_runge_kutta_steps-1.py311.nbi").touch()
     warmup.announce_first_use()
     assert capsys.readouterr().err == ""
@@ -277,7 +283,7 @@ def test_first_use_is_announced_once(engine, fresh_machine, monkeypatch, capsys)
 
 def test_first_use_is_announced_again_after_an_interrupted_compilation(engine, monkeypatch, capsys):
     warmup.announce_first_use()
-    monkeypatch.setattr(warmup, "_asked", False)
+    _as_in_a_new_process(monkeypatch)
     warmup.announce_first_use()
     assert capsys.readouterr().err.count("compiling") == 2
 

@@ -168,9 +168,9 @@ def exact_derivatives(step, x, Y):
         ca.jacobian(model.C.T @ s_1, q),
         ca.jacobian(model.C.T @ s_2, q),
     ]
-    values = ca.Function("d", [model.t, q, v, model.p], outs)(
-        step.t, x[:n], x[n:], step.system.parameters.flat
-    )
+    parameters = step.system.parameters.flat
+    parameters = np.pad(parameters, (0, model.p.numel() - parameters.size))
+    values = ca.Function("d", [model.t, q, v, model.p], outs)(step.t, x[:n], x[n:], parameters)
     a, b, c, d = (np.array(ca.densify(value)) for value in values)
     return (a, b), (c, d)
 

@@ -488,3 +488,28 @@ def test_drift_is_not_hidden_between_steps():
             projection=projection,
         )
         assert low <= sol.drift[0] < high
+
+
+@pytest.mark.parametrize("integrator", [hn.BDF(), hn.RungeKutta("dopri5")])
+@pytest.mark.parametrize("projection", [None, True])
+def test_baumgartes_parameters_compile_nothing(integrator, projection):
+    pendulum = hn.mechanisms.pendulum()
+    given = {"method": hn.Method(hn.Baumgarte(), integrator), "projection": projection}
+    hn.solve(pendulum.system, (0, 1), pendulum.q0, **given)
+    known = len(pendulum.system.compiled)
+    for end in (2.0, 3.0, -1.0):
+        sol = hn.solve(pendulum.system, (0, end), pendulum.q0, **given)
+        assert sol.success
+    assert len(pendulum.system.compiled) == known
+
+
+@pytest.mark.parametrize("alpha", [5.0, 20.0])
+@pytest.mark.parametrize("end", [1.0, -1.0])
+def test_baumgartes_parameters_act(alpha, end):
+    """Off the line x = 0 the acceleration is −2α v − β² x; backwards in time, α has the other sign."""
+    point = hn.System(np.eye(2), [0.0, -9.81], lambda q: q[0], names=["x", "y"])
+    form = hn.Baumgarte(alpha=alpha, beta=3.0).for_run(end, 0.0)
+    context, out = kernels(point).context(point), np.full(5, np.nan)
+    point.fill_damping(context, *form.damping)
+    assert run_kernel(form.rate(point), 0.0, np.array([0.1, 0.0, 0.2, 1.0]), out, context, out) == OK
+    np.testing.assert_allclose(out[2:4], [-2 * alpha * end * 0.2 - 9.0 * 0.1, -9.81], rtol=1e-14)

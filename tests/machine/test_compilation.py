@@ -2,16 +2,20 @@
 rights.
 """
 
+import errno
 import multiprocessing
 import os
 import stat
+import time
 
 import casadi as ca
 import mpmath
 import numpy as np
+import platformdirs
 import pytest
 
 import holonome as hn
+from holonome.machine import announcements, cache
 from holonome.machine import kernel as machine
 from holonome.machine.cache import cache_folder
 from holonome.machine.calls import run_kernel
@@ -212,3 +216,130 @@ def test_a_sweep_compiles_nothing(monkeypatch):
         for g in (1.62, 3.7, 9.81)
     ]
     assert len(set(ends)) == 3
+
+
+def test_code_of_another_model_is_refused(own_cache):
+    kernel_of_this_test(1.25)
+    (first,) = stored(own_cache)
+    kernel_of_this_test(3.0)
+    (second,) = [file for file in stored(own_cache) if file != first]
+    first.write_bytes(second.read_bytes())
+    assert evaluate(kernel_of_this_test(1.25), 2)[1][1] == -1.5
+
+
+def test_folders_and_files_are_private(own_cache):
+    before = os.umask(0)
+    try:
+        kernel_of_this_test()
+    finally:
+        os.umask(before)
+    (file,) = stored(own_cache)
+    assert [path.stat().st_mode & 0o777 for path in (file, *file.parents[:3])] == [0o600, 0o700, 0o700, 0o700]
+
+
+def compiles(make, monkeypatch):
+    """Whether something is compiled."""
+    compiled, usual = [], machine._compile
+    monkeypatch.setattr(machine, "_compile", lambda *given: compiled.append(given) or usual(*given))
+    make()
+    return bool(compiled)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_files_that_others_may_write_are_replaced(own_cache, mode, monkeypatch):
+    kernel_of_this_test()
+    (file,) = stored(own_cache)
+    file.chmod(mode)
+    file.parent.chmod(0o777)
+    assert compiles(kernel_of_this_test, monkeypatch)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+def heard(monkeypatch):
+    """Announcements are made in this test."""
+    monkeypatch.delenv("HOLONOME_QUIET", raising=False)
+    monkeypatch.setattr(announcements, "_said", set())
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_others_own_is_refused_and_said_once(own_cache, heard, capsys, monkeypatch):
+    kernel_of_this_test()
+    (file,) = stored(own_cache)
+    os.chown(file, 12345, 12345)
+    assert compiles(kernel_of_this_test, monkeypatch)
+    os.chown(own_cache / "models", 12345, 12345)
+    for factor in (2.0, 3.0):
+        kernel_of_this_test(factor)
+    assert len(stored(own_cache)) == 1
+    said = capsys.readouterr().err
+    assert said.count("belong") == said.count("\n") == 1
+    assert "set HOLONOME_CACHE" in said
+
+
+def test_a_full_disk_leaves_nothing_behind_and_is_said_once(own_cache, heard, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for factor in (2.0, 3.0):
+        assert evaluate(kernel_of_this_test(factor), 2)[1][1] == -1.2 * factor
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    said = capsys.readouterr().err
+    assert said.count("No space left") == said.count("\n") == 1
+
+
+def homeless(name):
+    raise RuntimeError("could not determine the home directory")
+
+
+@pytest.mark.parametrize("user_cache_dir", [lambda name: f"~/.cache/{name}", homeless])
+def test_a_user_without_a_home(user_cache_dir, heard, capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("HOLONOME_CACHE")
+    monkeypatch.setattr(platformdirs, "user_cache_dir", user_cache_dir)
+    monkeypatch.chdir(tmp_path)
+    for factor in (2.0, 3.0):
+        assert evaluate(kernel_of_this_test(factor), 2)[1][1] == -1.2 * factor
+    assert capsys.readouterr().err.count("not kept") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_were_not_used_for_longest_go_first(own_cache, monkeypatch):
+    for age in range(10):
+        kernel_of_this_test(2.0 + age)
+        (file,) = [file for file in stored(own_cache) if time.time() - file.stat().st_mtime < 3600]
+        os.utime(file, (time.time() - 86400 * (2 + age),) * 2)
+    kernel_of_this_test(11.0)  # the oldest is used
+    files = stored(own_cache)
+    unfinished = files[0].with_name("left.tmp")
+    unfinished.write_bytes(bytes(10))
+    os.utime(unfinished, (0, 0))
+    by_age = sorted(files, key=lambda file: -file.stat().st_mtime)
+    size = sum(file.stat().st_size for file in files)
+    monkeypatch.setenv("HOLONOME_CACHE_LIMIT", str(0.7 * size / 1e6))
+    monkeypatch.setattr(cache, "_written", 10**9)
+    kernel_of_this_test(99.0)
+    left = stored(own_cache)
+    assert 4 <= len(left) <= 6
+    assert set(by_age[: len(left) - 1]) <= set(left)
+    assert not unfinished.exists()
+
+
+def test_the_limit_is_looked_at_rarely(own_cache, monkeypatch):
+    monkeypatch.setattr(cache, "_written", -1)
+    looked = []
+    monkeypatch.setattr(cache, "delete_oldest", lambda *given: looked.append(given))
+    for factor in range(2, 6):
+        kernel_of_this_test(float(factor))
+    assert len(looked) == 1
+    monkeypatch.setattr(cache, "_written", -1)  # another process
+    kernel_of_this_test(7.0)
+    assert len(looked) == 1
+
+
+def test_a_limit_that_is_no_number_is_said_once(heard, capsys, monkeypatch):
+    for given in ("much", "-1", "nan"):
+        monkeypatch.setenv("HOLONOME_CACHE_LIMIT", given)
+        assert cache.limit() == 1e6 * cache.LIMIT
+    assert capsys.readouterr().err.count("HOLONOME_CACHE_LIMIT='much'") == 1

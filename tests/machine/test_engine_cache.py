@@ -2,11 +2,13 @@
 written are done without.
 """
 
+import errno
 import os
 import pickle
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import timeit
 from pathlib import Path
@@ -101,6 +103,76 @@ from holonome.integrators.newton import norm
     said = run(copied, program, HOLONOME_QUIET="").stderr
     assert said.count("in every process") == 1
     assert said.count("\n") == 1
+
+
+AS_NOBODY = """
+import os, shutil, sys
+from holonome.formulations.uses_factor import twice
+twice(1.0)  # all that Numba loads is in memory, as it may lie where nobody looks
+for name in [name for name in sys.modules if name.partition(".")[0] == "holonome"]:
+    del sys.modules[name]
+shutil.rmtree({pycache!r}, ignore_errors=True)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid({user})
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+@pytest.mark.parametrize("home", ["closed", "closed/nowhere", None])
+def test_where_not_even_looking_is_allowed(home, copied, monkeypatch):
+    with tempfile.TemporaryDirectory() as place:  # pytest's folders are closed to others themselves
+        os.chmod(place, 0o755)
+        package = Path(shutil.copytree(copied, Path(place) / "holonome"))
+        (Path(place) / "closed").mkdir(mode=0)
+        package.chmod(0o555)
+        program = AS_NOBODY.format(pycache=str(package / "__pycache__"), user=65534 if home else 12345)
+        program += "" if home else "del os.environ['HOME']\n"
+        variables = {"HOLONOME_CACHE": "", "XDG_CACHE_HOME": "", "HOME": str(Path(place) / str(home))}
+        assert run(package, program + RUN, **variables).stdout.split() == ["6.0", "0", "None"]
+        package.chmod(0o755)
+        (Path(place) / "closed").chmod(0o755)
+
+
+def test_code_of_another_function_is_refused(copied):
+    folder = Path(run(copied).stdout.split()[2])
+    (one,) = folder.rglob("factor.scaled*.nbc")
+    (other,) = folder.rglob("uses_factor.twice*.nbc")
+    other.write_bytes(one.read_bytes())
+    assert run(copied).stdout.split()[:2] == ["6.0", "0"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+def test_files_that_others_may_write_are_compiled_anew(copied):
+    folder = Path(run(copied).stdout.split()[2])
+    assert folder.stat().st_mode & 0o777 == 0o755
+    for file in folder.rglob("uses_factor*"):
+        assert file.stat().st_mode & 0o777 == 0o644
+        file.chmod(0o666)
+    assert run(copied).stdout.split()[:2] == ["6.0", "0"]
+    assert run(copied).stdout.split()[:2] == ["6.0", "1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives folders away")
+def test_a_folder_of_another_user_is_not_used(copied, tmp_path):
+    shared = tmp_path / "shared"
+    first = Path(run(copied, NUMBA_CACHE_DIR=str(shared)).stdout.split()[2])
+    assert first.parent == shared / "holonome"
+    assert first.stat().st_mode & 0o777 == 0o700
+    os.chown(first, 12345, 12345)
+    found = run(copied, NUMBA_CACHE_DIR=str(shared), HOLONOME_QUIET="")
+    assert Path(found.stdout.split()[2]).parent == copied / "__pycache__" / "engine"
+    assert found.stderr.count("belongs to another user") == found.stderr.count("\n") == 1
+
+
+def test_a_full_disk_leaves_no_folder_behind(tmp_path, monkeypatch):
+    def full(**arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    assert not engine_cache._is_ready(tmp_path / "engine" / "digest")
+    assert not list((tmp_path / "engine").iterdir())
 
 
 def test_numbas_own_variable_comes_first(copied, tmp_path):

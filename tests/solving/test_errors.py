@@ -2,13 +2,16 @@
 a run is told by its result.
 """
 
+import threading
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from scipy.interpolate import interp1d
 
 import holonome as hn
+from holonome.solving import diagnosis
 
 UNIT, DOWN = np.eye(2), np.array([0.0, -9.81])
 
@@ -507,3 +510,25 @@ def test_words_for_velocity_constraints():
             hn.System(UNIT, DOWN, velocity_constraint=lambda v: v[0], constraint_names=["roll"]),
             v0=[1.0, 0.0],
         )
+
+
+def test_runs_in_other_threads_leave_an_error_alone(monkeypatch):
+    """A run that begins between the failure of another one and its diagnosis."""
+
+    def force(q, v):
+        if float(q[0]) > 1.0:
+            raise RuntimeError("too far")
+        return np.array([Decimal(float(v[0])) * 0 + 1], dtype=float)
+
+    system = hn.System(1.0, force, names=["x"])
+    assert system.paths["force"] == "python"
+    diagnose = diagnosis._user_failure
+
+    def after_another_run(run):
+        other = threading.Thread(target=hn.solve, args=(system, (0, 0.1), [0.0]))
+        other.start()
+        other.join()
+        return diagnose(run)
+
+    monkeypatch.setattr(diagnosis, "_user_failure", after_another_run)
+    assert "force raised RuntimeError: too far" in hn.solve(system, (0, 10), [0.0]).message

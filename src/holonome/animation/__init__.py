@@ -48,7 +48,7 @@ class Animation:
             "STYLE": _part("page.css"),
             "SCRIPT": _part("page.js"),
             "PLOTLY": _plotly(),
-            "DATA": json.dumps(data, ensure_ascii=False).replace("</", "<\\/"),
+            "DATA": json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
         }
         return re.sub(r"{{([A-Z]+)}}", lambda match: parts[match[1]], _part("page.html"))
 

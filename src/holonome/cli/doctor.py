@@ -136,9 +136,9 @@ def _caches() -> dict[str, tuple[list[Path], tuple[str, ...]]]:
     from holonome.machine import engine_cache
     from holonome.machine.cache import cache_folder
 
-    engine = engine_cache.folder()
+    models, engine = cache_folder(), engine_cache.folder()
     return {
-        "models": ([cache_folder()], ("models/*/*.o",)),
+        "models": ([] if models is None else [models], ("models/*/*.o",)),
         "engine": ([] if engine is None else [engine.parent], ("*/*/*.nbi", "*/*/*.nbc")),
     }
 
@@ -171,7 +171,7 @@ def _caches_in_order() -> Iterator[Check]:
 
 def _writable(folder: Path) -> bool:
     """Whether a file can be created in the folder, or the folder itself if it does not exist."""
-    while not folder.exists():
+    while not os.path.exists(folder):
         folder = folder.parent
     try:
         with tempfile.TemporaryFile(dir=folder):

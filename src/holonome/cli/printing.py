@@ -189,7 +189,8 @@ def working(
     finally:
         done.set()
         thread.join()
-        progress.stop()
+        if progress.live.is_started:
+            progress.stop()
 
 
 @contextmanager

@@ -36,7 +36,7 @@ _NOTHING = ca.SX(0, 1)
 class Emitted:
     """The expressions shared by the kernels of one model."""
 
-    def __init__(self, model: Model, alpha: float = 0.0, beta: float = 0.0) -> None:
+    def __init__(self, model: Model, alpha: ca.SX | float = 0.0, beta: ca.SX | float = 0.0) -> None:
         self.model = model
         factors = ca.ldl(model.M)
         Mif = ca.ldl_solve(model.f, *factors)

@@ -10,6 +10,7 @@ SINGULAR, and the dense fallback is called instead (:mod:`holonome.dynamics.dens
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 from numba import njit
 
@@ -30,11 +31,13 @@ from holonome.dynamics.sparse_saddle import (
     sparse_multipliers,
     sparse_projection,
 )
+from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call, pointer, run_kernel
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK, PARAMETERS, SINGULAR, Context
 from holonome.machine.kernel import Kernel
 from holonome.machine.layout import CHECKED, appended
+from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
 
 EMITTED_UP_TO = 100
@@ -176,16 +179,22 @@ class Kernels:
         return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
-def stabilised_derivative(system: System, alpha: float, beta: float) -> int:
-    """Address of the derivative with Baumgarte's terms, C a = −γ − 2α w − β² g."""
+def unprojected_derivative(system: System, stabilised: bool) -> int:
+    """Address of the derivative, with Baumgarte's terms where wanted: C a = −γ − 2α w − β² g, with α and β
+    from the context.
+    """
     if system.model.lam.numel():
         raise ValueError(
             "method: Baumgarte's terms with an explicit method need forces that do not depend on lam; use it "
             "with BDF()"
         )
-    return system.kernel(
-        f"derivative {alpha!r} {beta!r}", lambda model: emitted.Emitted(model, alpha, beta).derivative(model)
-    ).address
+    name = "stabilised derivative" if stabilised else "unprojected derivative"
+
+    def build(model: Model) -> KernelExpressions:
+        alpha, beta = ca.vertsplit(model.damping) if stabilised else (0.0, 0.0)
+        return emitted.Emitted(model, alpha, beta).derivative(model)
+
+    return system.kernel(name, build).address
 
 
 def kernels(system: System) -> Kernels:

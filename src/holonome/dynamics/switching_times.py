@@ -19,7 +19,9 @@ _COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 _KINKS = {ca.OP_FABS, ca.OP_SIGN}
 _STEPS = {ca.OP_FLOOR, ca.OP_CEIL}
 _WHERE_ZERO, _WHERE_WHOLE, _WHERE_HALF = range(3)
-_GRID, _BISECTIONS, _AT_ONCE, _MOST = 20_001, 60, 4_000_000, 1_000_000
+_GRID, _BISECTIONS, _AT_ONCE, _MOST = 20_001, 60, 2_000_000, 1_000_000
+_SPARSELY = 8
+"""Points of the grid for each change of a sign, at least."""
 _NEVER = np.zeros(0)
 
 
@@ -56,6 +58,9 @@ class _Conditions:
             np.array([k for _, k in found]),
         )
         slopes = ca.jacobian(expressions, t)
+        contained = {symbol.element_hash() for symbol in ca.symvar(expressions)}
+        self.used = np.array([i for i in range(p.numel()) if p[i].element_hash() in contained], dtype=int)
+        p = p[self.used.tolist()]
         linear = ~_depend(slopes, t)
         rows = [np.flatnonzero(linear).tolist(), np.flatnonzero(~linear).tolist()]
         self.linear_kinds = kinds[rows[0]]
@@ -91,28 +96,37 @@ def _whole_between(a: float, b: float, offset: float, t0: float, t1: float) -> n
 
 
 def _zeros(function: ca.Function, t0: float, t1: float, p: np.ndarray) -> np.ndarray:
-    """Changes of sign on a grid, located by bisection."""
+    """Changes of sign between the points of a grid, which is refined while they are too many for it, located
+    by bisection.
+    """
+    points = _GRID
+    while True:
+        grid = np.linspace(t0, t1, points)
+        values = _signs(function, grid, p)
+        rows, columns = np.nonzero(values[:, 1:] != values[:, :-1])
+        most = np.bincount(rows, minlength=1).max()
+        if most <= points / _SPARSELY or points * len(values) > _AT_ONCE:
+            break
+        points = 4 * points
+    low, high, sign_low = grid[columns], grid[columns + 1], values[rows, columns]
+    at_once = max(1, _AT_ONCE // len(values))
+    for begin in range(0, rows.size, at_once):
+        part = slice(begin, begin + at_once)
+        _bisect(function, p, rows[part], low[part], high[part], sign_low[part])
+    return 0.5 * (low + high)
 
-    def signs(times: np.ndarray) -> np.ndarray:
-        size = max(1, _AT_ONCE // function.numel_out(0))
-        parts = [times[i : i + size] for i in range(0, times.size, size)]
-        values = [
-            np.array(function(part[None, :], np.tile(p[:, None], (1, part.size)))) > 0 for part in parts
-        ]
-        return np.concatenate(values, axis=1)
 
-    grid = np.linspace(t0, t1, _GRID)
-    values = signs(grid)
-    rows, columns = np.nonzero(values[:, 1:] != values[:, :-1])
-    if not rows.size:
-        return _NEVER
-    low, high = grid[columns], grid[columns + 1]
-    sign_low = values[rows, columns]
+def _bisect(function: ca.Function, p: np.ndarray, rows: Any, low: Any, high: Any, sign_low: Any) -> None:
+    """Narrow the intervals in which the signs of these conditions change to rounding."""
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        same = signs(middle)[rows, np.arange(rows.size)] == sign_low
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return 0.5 * (low + high)
+        same = _signs(function, middle, p)[rows, np.arange(rows.size)] == sign_low
+        low[:], high[:] = np.where(same, middle, low), np.where(same, high, middle)
+
+
+def _signs(function: ca.Function, times: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Which conditions are positive, one column for each time."""
+    return np.array(function(times[None, :], p[:, None])) > 0
 
 
 def _depend(expressions: ca.SX, symbols: ca.SX) -> np.ndarray:
@@ -133,7 +147,7 @@ def _conditions_of_time(system: Any) -> _Conditions | None:
     varying = ca.vertcat(system.model.y, p[system.parameters.size :])
     chosen = _depend(whole, t) & ~_depend(whole, varying)
     found = [condition for condition, is_chosen in zip(found, chosen, strict=True) if is_chosen]
-    return _Conditions(found, t, p) if found else None
+    return _Conditions(found, t, p[: system.parameters.size]) if found else None
 
 
 def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
@@ -141,8 +155,7 @@ def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
     conditions = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
     if conditions is None:
         return _NEVER
-    p = np.zeros(system.context_symbols.numel())
-    p[: system.parameters.size] = system.parameters.flat
+    p = system.parameters.flat[conditions.used]
     start, end = min(t0, t1), max(t0, t1)
     margin = 16 * np.spacing(max(abs(t0), abs(t1)))
     times = np.unique(conditions.times(start, end, p))

@@ -76,6 +76,7 @@ class Model:
     lam: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     I: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     I_start: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    damping: ca.SX = field(default_factory=lambda: ca.SX(2, 1))
 
     @property
     def y(self) -> ca.SX:

@@ -49,6 +49,7 @@ class Formulation:
     projects: bool = False
     metric: str = "mass"
     relaxed: bool = False
+    damping: tuple[float, float] | None = None
 
     def refuses(self, system: Any) -> str | None:
         """Why this system cannot be treated, and what to do instead; None if it can."""

@@ -83,8 +83,13 @@ class CoordinateProjection(Formulation):
         if self.metric not in METRICS:
             raise ValueError(f"metric: {self.metric!r} is not known; choose 'mass' or 'euclidean'")
 
+    @property
+    def damping(self) -> tuple[float, float] | None:  # type: ignore[override]
+        return self.formulation.damping
+
     def for_run(self, span: float, step: float) -> CoordinateProjection:
-        return replace(self, formulation=self.formulation.for_run(span, 0.0))
+        settled = self.formulation.for_run(span, 0.0)
+        return self if settled is self.formulation else replace(self, formulation=settled)
 
     def with_projection(self, wanted: bool) -> Formulation:
         return self if wanted else self.formulation.with_projection(False)

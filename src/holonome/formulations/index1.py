@@ -8,13 +8,13 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
-from holonome.dynamics.kernels import stabilised_derivative
+from holonome.dynamics.kernels import unprojected_derivative
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
@@ -66,10 +66,18 @@ class Index1(Formulation):
         alpha, beta = self.alpha, self.beta
         if alpha is None or beta is None:
             alpha = beta = 1 / (5 * step if step else abs(span) / 200)
-        return replace(self, alpha=alpha if span > 0 else -alpha, beta=beta)
+        if not alpha and not beta:
+            return self
+        return BaumgarteIndex1(alpha if span > 0 else -alpha, beta, self.error_test)
 
     def rate(self, system: System) -> int:
-        return stabilised_derivative(system, self.alpha or 0.0, self.beta or 0.0)
+        return unprojected_derivative(system, self.damping is not None)
+
+    def parameters(self, model: Model) -> tuple[ca.SX | float, ca.SX | float]:
+        """α and β in the equations."""
+        if self.alpha is None or self.beta is None:
+            raise ValueError("alpha: None is replaced by solve(), which knows the step; give a number here")
+        return self.alpha, self.beta
 
     def with_projection(self, wanted: bool) -> Formulation:
         from holonome.formulations.coordinate_projection import (
@@ -79,15 +87,14 @@ class Index1(Formulation):
         return CoordinateProjection(self) if wanted else self
 
     def residual(self, model: Model) -> Residual:
-        if self.alpha is None or self.beta is None:
-            raise ValueError("alpha: None is replaced by solve(), which knows the step; give a number here")
+        alpha, beta = self.parameters(model)
         n, m, mg, state = model.n, model.rows, model.position_rows, model.y.numel()
         Y, dY, y, dy = unknowns(model, a=n)
         C = at(model, model.C, y)
         level = (
             at(model, model.gamma, y)
-            + 2 * self.alpha * at(model, model.w, y)
-            + self.beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
+            + 2 * alpha * at(model, model.w, y)
+            + beta**2 * ca.vertcat(at(model, model.g, y), ca.SX(m - mg, 1))
         )
         F = ca.vertcat(
             dy["q"] - y["v"],
@@ -111,6 +118,23 @@ class Index1(Formulation):
             np.zeros(size),
             accelerations=True,
         )
+
+
+@dataclass(frozen=True)
+class BaumgarteIndex1(Index1):
+    """Baumgarte's stabilisation in a run.  α and β stand in its context, so that runs with others share all
+    code: they are equal.
+    """
+
+    alpha: float = field(default=0.0, compare=False, repr=False)
+    beta: float = field(default=0.0, compare=False, repr=False)
+
+    @property
+    def damping(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.alpha, self.beta
+
+    def parameters(self, model: Model) -> tuple[ca.SX, ca.SX]:
+        return model.damping[0], model.damping[1]
 
 
 def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test: str = "qv") -> Index1:

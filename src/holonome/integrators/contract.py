@@ -175,6 +175,8 @@ class Stepper(ABC):
         """Write what belongs to the run into a context: initial values of invariants, rows to leave out."""
         if self.invariants is not None:
             self.system.fill_invariants(context, self.invariants)
+        if self.formulation.damping is not None:
+            self.system.fill_damping(context, *self.formulation.damping)
         if self.left_out:
             Context.vector(context, "left_out")[list(self.left_out)] = 1.0
 

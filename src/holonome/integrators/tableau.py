@@ -11,7 +11,6 @@ other, and every address is known: that is more than twice as fast.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from holonome.integrators import dop853
+from holonome.locks import new_lock
 from holonome.machine.calls import call
 from holonome.machine.kernel import Kernel, compiled
 from holonome.machine.layout import WIDTH, padded
@@ -132,7 +132,7 @@ def _dormand_prince_8() -> Tableau:
 TABLEAUS = {tableau.name: tableau for tableau in (_heun(), _dormand_prince(), _dormand_prince_8())}
 
 
-_lock, _compiled = threading.Lock(), dict[tuple[Tableau, int], Kernel]()
+_lock, _compiled = new_lock(), dict[tuple[Tableau, int], Kernel]()
 """Code once made is kept: runs in other threads may be in it."""
 
 END = 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, overload
+
+from holonome.locks import new_lock
 
 Made = TypeVar("Made")
 
@@ -13,7 +14,7 @@ class Compiled:
     """Things by key, made on first use under one lock.  A system shares it with its copies."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = new_lock()
         self._made: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:

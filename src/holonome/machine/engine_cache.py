@@ -3,7 +3,8 @@
 Numba's own cache looks at the file of a function alone: where a function that it calls was edited in another
 file, the old code would go on running.  Here the folder's name is a digest of all source files that contain
 compiled code, of the versions of Python, Numba and llvmlite, and of the processor; a change of any of them
-begins an empty folder.  It stands in the first of these places that can be written:
+begins an empty folder.  It stands in the first of these places that can be written, and that others cannot
+(:mod:`holonome.machine.own_files`):
 
 - ``NUMBA_CACHE_DIR``, if that is set,
 - the package's own ``__pycache__``,
@@ -22,6 +23,7 @@ import contextlib
 import hashlib
 import inspect
 import os
+import pickle
 import shutil
 import sys
 import tempfile
@@ -36,6 +38,10 @@ import llvmlite.binding as llvm
 import numba
 from numba.core import caching, ccallback, config, dispatcher
 
+from holonome.machine import own_files
+from holonome.machine.announcements import say_that_nothing_is_kept
+from holonome.machine.cache import cache_folder
+
 COMPILED_ROOMS = ("algebra", "coupling", "dynamics", "formulations", "integrators", "machine")
 """Folders of the package that contain functions for Numba, or constants that these use."""
 
@@ -46,6 +52,8 @@ _UNUSED = 24 * 3600.0
 
 _IN_USE = 3600.0
 """Seconds after which a process that begins to use a folder writes that down again."""
+
+_SAMPLE = bytes(2**16)
 
 
 @cache
@@ -68,9 +76,9 @@ def places() -> Iterator[Path]:
     if config.CACHE_DIR:
         yield Path(config.CACHE_DIR) / "holonome"
     yield PACKAGE / "__pycache__" / "engine"
-    from holonome.machine.cache import cache_folder
-
-    yield cache_folder() / "engine"
+    users = cache_folder()
+    if users is not None:
+        yield users / "engine"
 
 
 @cache
@@ -81,23 +89,41 @@ def folder() -> Path | None:
         candidate = place / digest()
         if _is_ready(candidate):
             return candidate
-        readable = readable or (candidate if candidate.is_dir() else None)
+        if readable is None and _is_readable(candidate):
+            readable = candidate
     return readable
 
 
+def _mode(path: Path) -> int:
+    """The package's own folder may be read by all who may read the package."""
+    return own_files.READABLE if path.is_relative_to(PACKAGE) else own_files.PRIVATE
+
+
 def _is_ready(candidate: Path) -> bool:
-    """Whether the folder can be written; makes it, and tells others that it is in use."""
+    """Whether the folder is ours and can be written; makes it, and tells others that it is in use."""
+    is_new = not os.path.isdir(candidate)
     try:
-        if not candidate.is_dir():
-            candidate.mkdir(parents=True, exist_ok=True)
+        own_files.make_folder(candidate, _mode(candidate))
+        with tempfile.NamedTemporaryFile(dir=candidate, suffix=".tmp") as file:
+            file.write(_SAMPLE)  # a full disk takes empty files
+        if is_new:
             remove_unused(candidate)
-        with tempfile.TemporaryFile(dir=candidate):
-            pass
         if time.time() - candidate.stat().st_mtime > _IN_USE:
             os.utime(candidate)
-    except OSError:
+    except OSError as error:
+        if is_new:
+            with contextlib.suppress(OSError):
+                candidate.rmdir()
+        if isinstance(error, own_files.NotOurs) and not candidate.is_relative_to(PACKAGE):
+            say_that_nothing_is_kept(str(error))
         return False
     return True
+
+
+def _is_readable(candidate: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return own_files.is_ours(candidate.stat()) and os.access(candidate, os.R_OK | os.X_OK)
+    return False
 
 
 def remove_unused(kept: Path) -> None:
@@ -124,7 +150,7 @@ class _Locator(caching._CacheLocator):
         return cls(own / Path(py_file).parent.name, py_file, py_func.__code__.co_firstlineno)
 
     def ensure_cache_path(self) -> None:
-        self._path.mkdir(parents=True, exist_ok=True)
+        own_files.make_folder(self._path, _mode(self._path))
 
     def get_cache_path(self) -> str:
         return str(self._path)
@@ -151,6 +177,26 @@ class _Files(caching.IndexDataCacheFile):
         self._save_data(name, data)
         self._save_index(overloads)
 
+    def _load_index(self) -> dict:
+        stored = own_files.read(Path(self._index_path), self._source_stamp)
+        return {} if stored is None else pickle.loads(stored)
+
+    def _save_index(self, overloads: dict) -> None:
+        self._write(Path(self._index_path), overloads)
+
+    def _load_data(self, name: str) -> Any:
+        path = Path(self._data_path(name))
+        stored = own_files.read(path, self._source_stamp)
+        if stored is None:
+            raise FileNotFoundError(path)
+        return pickle.loads(stored)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(Path(self._data_path(name)), data)
+
+    def _write(self, path: Path, data: Any) -> None:
+        own_files.write(path, self._dump(data), self._source_stamp, _mode(path))
+
 
 def _number(key: Any) -> int:
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big")
@@ -176,8 +222,12 @@ class EngineCache(caching.FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code; a cache that cannot be written is done without."""
-        with contextlib.suppress(OSError):
+        try:
             super().save_overload(sig, data)
+        except OSError as error:
+            say_that_nothing_is_kept(
+                f"{str(self.cache_path)!r} cannot be written ({error.strerror or error})"
+            )
 
 
 def cache_of(py_func: Any) -> Any:

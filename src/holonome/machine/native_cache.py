@@ -49,10 +49,13 @@ def compiled_kernel(wrapper: Callable, source: str, function: Callable, host: tu
     """
     compiled = CFunc(wrapper, sigutils.normalize_signature(KERNEL), locals={}, options={})
     try:
-        path = files.path_of([source, *_texts(function), *_VERSIONS, *host]).with_suffix(".numba")
+        path = files.path_of([source, *_texts(function), *_VERSIONS, *host])
     except _NoText:
+        path = None
+    if path is None:
         compiled.compile()
         return compiled
+    path = path.with_suffix(".numba")
     if files.read(path) == _CANNOT:
         return None
     compiled._cache = _Kept(path)

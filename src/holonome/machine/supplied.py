@@ -9,6 +9,7 @@ through ctypes) and writes its values and, for constraints, their derivatives in
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -75,7 +76,7 @@ class Supplied:
         self.rows = rows
         self.normalise = normalise
         self.parameters = parameters
-        self.error: BaseException | None = None
+        self._raised = threading.local()
         self._views: dict[tuple[int, int], np.ndarray] = {}
         self._namespace: tuple[bytes, Namespace | None] = (b"", None)
         self._native = native_version(self, probe)
@@ -87,6 +88,15 @@ class Supplied:
             if self._native is not None
             else ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_double, *[ctypes.c_void_p] * 4)(self._call)
         )
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it raised last, in this thread: runs in other threads have errors of their own."""
+        return getattr(self._raised, "error", None)
+
+    @error.setter
+    def error(self, error: BaseException | None) -> None:
+        self._raised.error = error
 
     @property
     def address(self) -> int:

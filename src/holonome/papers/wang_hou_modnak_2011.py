@@ -390,7 +390,7 @@ def mixed_solvers(progress: Progress) -> Table:
 
 def constants() -> tuple[float, float]:
     """E and F of section 4, from the eigenvectors of A = [[5, 1], [2, 7]]/11."""
-    r, Q = np.linalg.eig(np.array([[5.0, 1.0], [2.0, 7.0]]) / 11)
+    r, Q = (part.real for part in np.linalg.eig(np.array([[5.0, 1.0], [2.0, 7.0]]) / 11))
     P = np.linalg.inv(Q)
     weights = np.abs(Q[1]) * np.abs(P[:, 0] - 4 * P[:, 1])
     return float(weights @ r / 22), float(np.sum(weights) / 11)

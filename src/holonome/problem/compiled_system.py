@@ -77,6 +77,11 @@ class CompiledSystem:
         at = PARAMETERS + self.context_size - values.size
         context[at : at + values.size] = values
 
+    def fill_damping(self, context: np.ndarray, alpha: float, beta: float) -> None:
+        """Write Baumgarte's parameters into a context."""
+        at = PARAMETERS + self.context_size - self.model.I_start.numel() - 2
+        context[at : at + 2] = alpha, beta
+
     def empty_block(self, name: str) -> np.ndarray:
         """The block of w or lam, without any addresses."""
         return inner_newton.new_block(self._further[name].size, self.state_size)

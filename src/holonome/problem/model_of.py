@@ -80,17 +80,19 @@ def trace_functions(
 
 
 def model_of(found: TracedFunctions) -> Model:
-    """The equations, without elastic elements; the values that invariants keep come last in a context."""
+    """The equations, without elastic elements; Baumgarte's parameters and the values that invariants keep
+    come last in a context.
+    """
     none = ca.SX(0, 1)
     expressions, symbols = found.expressions, found.symbols
     n = symbols["q"].numel()
     invariant = expressions.get("invariant", none)
-    start = ca.SX.sym("invariant", invariant.numel())
+    start, damping = ca.SX.sym("invariant", invariant.numel()), ca.SX.sym("damping", 2)
     return Model(
         symbols["t"],
         symbols["q"],
         symbols["v"],
-        p=ca.vertcat(symbols["p"], *found.blocks, start),
+        p=ca.vertcat(symbols["p"], *found.blocks, damping, start),
         M=ca.sparsify(ca.reshape(expressions["mass"], n, n).T),
         f=expressions["force"],
         g=expressions.get("constraint", none),
@@ -105,6 +107,7 @@ def model_of(found: TracedFunctions) -> Model:
         lam=symbols["lam"] if "lam" in found.solved else none,
         I=invariant,
         I_start=start,
+        damping=damping,
     )
 
 

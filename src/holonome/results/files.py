@@ -3,7 +3,7 @@
 
 Nothing in such a file is code. Functions that could not be traced are not stored; in that case the system
 must be given again.  Files may come from an untrusted source: nothing is read before its size is known, and
-anything malformed raises a ValueError.
+anything malformed raises :class:`holonome.UnreadableFile`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from holonome.errors import UnreadableFile
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
 from holonome.results.solution import Solution
-from holonome.results.stored_system import as_text, from_text
+from holonome.results.stored_system import CONTROL, as_text, from_text
 
 FORMAT = 2
 """Version of the files.  Those of version 1, which have no number, hold functions serialized by CasADi;
@@ -28,11 +29,18 @@ reading these could execute commands, so only the numbers are read.
 LARGEST = 2**32
 """Bytes of all arrays of a file together."""
 
-_PACKED = 1100
-"""Largest possible ratio of the unpacked size of a file to its own size."""
+UNQUESTIONED = 2**28
+"""Bytes that a file may unpack to, however small it is."""
 
-_NUMBERS = (
-    "status",
+PACKED = 100
+"""Beyond that, the largest ratio of the unpacked size of a file to its own size; what is packed more tightly
+is stored as it is.
+"""
+
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Others may unpack to any size at once."""
+
+_COUNTS = (
     "nfev",
     "steps",
     "rejections",
@@ -45,6 +53,7 @@ _NUMBERS = (
     "newton_failures",
     "splits",
 )
+_NUMBERS = ("status", *_COUNTS)
 _NEEDED = {
     "t": 1,
     "q": 2,
@@ -60,6 +69,7 @@ _NEEDED = {
 
 _OPTIONAL = {"format": 0, "atol": None, "singular_times": 1, "accepted": 2, "rejected": 2}
 _TEXTS = ("method", "message", "system")
+_HIGHEST_ORDER = 100
 
 
 def write_npz(solution: Solution, path: Path) -> None:
@@ -84,25 +94,32 @@ def write_npz(solution: Solution, path: Path) -> None:
             "fewer points with t_eval"
         )
     np.savez_compressed(path, **arrays)
+    if size > _most_unpacked(path):
+        np.savez(path, **arrays)
 
 
 def read_npz(path: Path, system: System | None) -> Solution:
     """Read a result that `write_npz` wrote."""
-    data = _checked(_arrays(path), path)
+    if path.exists() and not path.is_file():
+        raise UnreadableFile(f"path: {str(path)!r} is not a file")
+    with open(path, "rb") as file:
+        data = _checked(_arrays(path, file), path)
     found = _stored_system(data, path) if system is None else system
-    if (found.n, found.m, len(found.states)) != (len(data["q"]), len(data["lam"]), len(data["s"])):
-        states = f" and {len(found.states)} states" if len(found.states) != len(data["s"]) else ""
-        raise ValueError(
-            f"system: {found.n} coordinates and {found.m} constraints{states}; the result in {str(path)!r} "
-            f"has {len(data['q'])} and {len(data['lam'])}" + (f" and {len(data['s'])}" if states else "")
+    sizes, stored = (
+        (found.n, found.m, len(found.states)),
+        tuple(len(data[name]) for name in ("q", "lam", "s")),
+    )
+    if sizes != stored:
+        raise (ValueError if system is not None else UnreadableFile)(
+            f"system: {found.n} coordinates, {found.m} constraints, {len(found.states)} states; the result "
+            f"in {str(path)!r} has {stored[0]}, {stored[1]}, {stored[2]}"
         )
-    states = np.concatenate([data["q"], data["v"], data["s"], data["lam"]]).T.copy()
     numbers: dict[str, Any] = {name: int(data[name]) for name in _NUMBERS}
     fields = {
         "system": found,
         "method": str(data["method"]),
         "t": data["t"],
-        "states": states,
+        "states": np.concatenate([data["q"], data["v"], data["s"], data["lam"]]).T.copy(),
         "outcome": str(data["message"]),
         "rtol": float(data["rtol"]),
         "atol": data["atol"][()],
@@ -116,44 +133,54 @@ def read_npz(path: Path, system: System | None) -> Solution:
 def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:
     text = str(data["system"])
     if not text:
-        raise ValueError(
-            f"system: a function of this system could not be traced, so it is not in {str(path)!r}; give "
-            "system=..."
+        raise UnreadableFile(
+            f"system: a function of this system could not be traced, or the system is too large, so it is "
+            f"not in {str(path)!r}; give system=..."
         )
     if "format" not in data:
-        raise ValueError(
+        raise UnreadableFile(
             f"path: {str(path)!r} was saved by an earlier version of holonome, whose systems are no longer "
             "read because such a file can hold commands; give system=..."
         )
     try:
         return from_text(text, len(data["lam"]))
-    except (ValueError, MemoryError) as error:
-        raise ValueError(
-            f"path: the system in {str(path)!r} cannot be read ({str(error)[:200]}); give system=..."
+    except ValueError as error:
+        raise UnreadableFile(
+            f"path: the system in {str(path)!r} cannot be read ({_short(error)}); give system=..."
         ) from error
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
+def _short(error: Exception) -> str:
+    """The beginning of a message, which may quote what stands in a file."""
+    return CONTROL.sub("?", str(error))[:200]
+
+
+def _most_unpacked(path: Path) -> int:
+    """Bytes that a file of this size may unpack to."""
+    return min(LARGEST, max(UNQUESTIONED, PACKED * path.stat().st_size))
+
+
+def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
     """The arrays of a result, as far as a file has them."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             size = sum(member.file_size for member in archive.infolist())
-            if size > min(LARGEST, _PACKED * path.stat().st_size):
+            if size > _most_unpacked(path):
                 raise ValueError(f"{size} bytes when unpacked")
             wanted = [name for name in (*_NEEDED, *_OPTIONAL) if name in members]
             return {name: _array(archive, members[name]) for name in wanted}
-    except FileNotFoundError:
-        raise
     except Exception as error:  # whatever a damaged or forged file makes zipfile, zlib or NumPy raise
-        raise ValueError(
-            f"path: {str(path)!r} is not a file of NumPy arrays, or it is damaged ({str(error)[:200]}); save "
+        raise UnreadableFile(
+            f"path: {str(path)!r} is not a file of NumPy arrays, or it is damaged ({_short(error)}); save "
             "the result again"
         ) from error
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     """One array, whose header must agree with the size of its data before any memory is allocated."""
+    if member.compress_type not in _PACKINGS:
+        raise ValueError(f"array {member.filename!r} is packed in another way than NumPy's")
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):
@@ -170,14 +197,16 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _checked(data: dict[str, np.ndarray], path: Path) -> dict[str, np.ndarray]:
-    """The arrays, once their types, dimensions and lengths have been checked."""
+    """The arrays in the types that a result has, once their dimensions, lengths and values have been
+    checked.
+    """
     if not {"t", "q", "v", "lam", "system", "status"} <= set(data):
-        raise ValueError(f"path: {str(path)!r} is not a saved result")
-    version = data.get("format", np.array(1))
-    if version.shape or version.dtype.kind != "i" or int(version) > FORMAT:
-        raise ValueError(
-            f"path: {str(path)!r} was saved by a later version of holonome (format {str(version)[:20]}, "
-            f"known is {FORMAT}); update holonome"
+        raise UnreadableFile(f"path: {str(path)!r} is not a saved result")
+    version = data.get("format", np.array(FORMAT))
+    if version.shape == () and version.dtype.kind in "iu" and int(version) > FORMAT:
+        raise UnreadableFile(
+            f"path: {str(path)!r} was saved by a later version of holonome (format {int(version)}, known is "
+            f"{FORMAT}); update holonome"
         )
     wrong = [name for name in (*_NEEDED, "atol") if name not in data]
     for name, array in data.items():
@@ -185,12 +214,13 @@ def _checked(data: dict[str, np.ndarray], path: Path) -> dict[str, np.ndarray]:
         dimensions = (_NEEDED | _OPTIONAL)[name]
         if array.dtype.kind not in kinds or (dimensions is not None and array.ndim != dimensions):
             wrong.append(name)
-    if not wrong:
-        wrong = _disagreeing(data)
+        elif kinds == "fiu":
+            data[name] = np.ascontiguousarray(array, dtype=float).reshape(array.shape)
+    wrong = wrong or [*_disagreeing(data), *_impossible(data)]
     if wrong:
-        raise ValueError(
-            f"path: {str(path)!r} is not a saved result, or it is damaged: wrong {', '.join(wrong)}; save "
-            "the result again"
+        raise UnreadableFile(
+            f"path: {str(path)!r} is not a saved result, or it is damaged: wrong "
+            f"{', '.join(dict.fromkeys(wrong))}; save the result again"
         )
     return data
 
@@ -205,9 +235,25 @@ def _disagreeing(data: Mapping[str, np.ndarray]) -> list[str]:
     if ("accepted" in data) != ("rejected" in data):
         wrong.append("accepted")
     elif "accepted" in data:
-        accepted, rejected = data["accepted"], data["rejected"]
-        if accepted.shape[1] < 6:
-            wrong.append("accepted")
-        if rejected.shape[1] < 4 or not set(rejected[:, 3].tolist()) <= set(CAUSES):
-            wrong.append("rejected")
+        wrong += [
+            name for name, columns in (("accepted", 6), ("rejected", 4)) if data[name].shape[1] < columns
+        ]
     return wrong
+
+
+def _impossible(data: Mapping[str, np.ndarray]) -> list[str]:
+    """Arrays with values that no run gives."""
+    steps = np.diff(data["t"])
+    possible = {
+        "format": int(data.get("format", FORMAT)) == FORMAT,
+        "t": np.all(np.isfinite(data["t"])) and (np.all(steps >= 0) or np.all(steps <= 0)),
+        "status": int(data["status"]) in (-1, 0, 1),
+        "singular_times": np.all(np.isfinite(data.get("singular_times", 0.0))),
+    }
+    possible |= {name: 0 <= int(data[name]) < 2**63 for name in _COUNTS}
+    possible |= {name: np.all((data[name] >= 0) & (data[name] < np.inf)) for name in ("rtol", "atol")}
+    possible |= {name: not CONTROL.search(str(data[name])) for name in ("method", "message")}
+    if "accepted" in data and "rejected" in data:
+        possible["accepted"] = np.all(np.isin(data["accepted"][:, 5:6], np.arange(_HIGHEST_ORDER + 1)))
+        possible["rejected"] = np.all(np.isin(data["rejected"][:, 3:4], list(CAUSES)))
+    return [name for name, fits in possible.items() if not fits]

@@ -28,13 +28,19 @@ _PARTS = (*_PAIRS, *_NAMES, "camera")
 _ELASTIC = re.compile(r"elastic(\[\d{1,6}\])?\.(deformation|stiffness|damping)")
 _ANY_SIZE = ("constraint", "velocity_constraint", "invariant")
 
+LONGEST = 2**26
+"""Characters of a system; those of a chain of 1000 links are 19 million."""
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that no name and no message has; a terminal may take them for commands."""
+
 
 def as_text(system: System) -> str:
-    """A system as JSON; empty if one of its functions could not be traced."""
+    """A system as JSON; empty if one of its functions could not be traced, or it is too long."""
     state = system.__getstate__()
     if state["functions"]:
         return ""
-    return json.dumps(
+    text = json.dumps(
         {
             "kind": "ODE" if isinstance(system, ODE) else "System",
             "parameters": {name: np.asarray(value).tolist() for name, value in state["parameters"].items()},
@@ -44,14 +50,18 @@ def as_text(system: System) -> str:
         | {key: state[key] for key in _KEPT},
         separators=(",", ":"),
     )
+    return text if len(text) <= LONGEST else ""
 
 
 def from_text(text: str, rows: int) -> System:
     """Restore a system with this many constraint rows from the text of `as_text`."""
+    if len(text) > LONGEST:
+        raise ValueError(f"{len(text)} characters")
     try:
-        state = json.loads(text)
-        return _rebuilt(state, rows)
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+        return _rebuilt(json.loads(text), rows)
+    except ValueError:
+        raise
+    except Exception as error:  # whatever a forged text makes the constructors raise
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
@@ -64,17 +74,16 @@ def _rebuilt(state: Any, rows: int) -> System:
         raise ValueError("as many names as coordinates are needed")
     if len(names["constraint_names"]) != rows:
         raise ValueError("as many names as constraints are needed")
-    parameters = {
-        name: np.array(value, dtype=float) if isinstance(value, list) else value
-        for name, value in state["parameters"].items()
-    }
+    parameters = {_word(name): _numbers(value) for name, value in state["parameters"].items()}
     size = Parameters(parameters).size
     sizes = {"t": 1, "q": n, "v": n, "p": size, "s": len(states), "w": len(unknowns), "lam": rows}
     programs = {role: _read_function(role, given, sizes) for role, given in state["functions"].items()}
+    if state["kind"] == "ODE" and n:
+        raise ValueError("an ODE has no coordinates")
     drawing = _drawing_from_data(state["drawing"], parameters, sizes) if state["drawing"] else None
     system = object.__new__(_KINDS[state["kind"]])
     system.__setstate__(
-        {"name": str(state["name"]), "n": n, "states": states or None, "unknowns": unknowns or None}
+        {"name": _word(state["name"]), "n": n, "states": states or None, "unknowns": unknowns or None}
         | {
             "parameters": parameters,
             "functions": {},
@@ -109,22 +118,36 @@ def _read_program(data: Any, sizes: Mapping[str, int]) -> Program:
     of its text.
     """
     program = Program.from_dict(data)
-    if dict(program.inputs) != sizes or len(program.inputs) != len(sizes):
+    if program.inputs != tuple(sizes.items()):
         raise ValueError("a function has other inputs than the system")
     if len(program.outputs) != 1 or not program.outputs[0].dense:
         raise ValueError("a function must have one output, with all its entries")
     return program
 
 
-def _strings(data: Any) -> list[str]:
-    if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
-        raise ValueError("expected a list of names")
+def _word(data: Any) -> str:
+    if not isinstance(data, str) or CONTROL.search(data):
+        raise ValueError(f"{str(data)[:40]!r} is not a name")
     return data
+
+
+def _strings(data: Any) -> list[str]:
+    if not isinstance(data, list):
+        raise ValueError("expected a list of names")
+    return [_word(name) for name in data]
+
+
+def _numbers(data: Any) -> np.ndarray:
+    """A number or an array of them, in nested lists."""
+    array = np.array(data)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{str(data)[:40]!r} is neither a number nor an array of them")
+    return array.astype(float)
 
 
 def _values(data: Any) -> dict[str, float]:
     """Names and numbers; None stands for an empty dict."""
-    return {str(name): float(value) for name, value in (data or {}).items()}
+    return {_word(name): float(_numbers(value)) for name, value in (data or {}).items()}
 
 
 def _drawing_as_data(system: System) -> dict[str, Any] | None:
@@ -177,7 +200,9 @@ def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping
         groups += [name for group in state[part] for name in _strings(group)]
     if not set(_strings(groups)) <= set(names):
         raise ValueError("a drawing names a point that it does not have")
-    azimuth, elevation = map(float, state["camera"])
+    azimuth, elevation = map(float, _numbers(state["camera"]))
+    if not np.isfinite([azimuth, elevation]).all():
+        raise ValueError("the camera of a drawing needs two angles")
     parts = {part: state[part] for part in (*_PAIRS, *_NAMES)}
     return Drawing(_points(program, names, list(parameters)), **parts, camera=(azimuth, elevation))
 

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from holonome.integrators.runge_kutta_steps import advance
+from holonome.machine.announcements import is_quiet, say_once
 
 _asked = False
 
@@ -26,14 +25,17 @@ def announce_first_use() -> None:
     if _asked:
         return
     _asked = True
-    if is_compiled() or is_quiet() or sys.stderr is None:
+    if is_compiled():
         return
-    often = (
-        "once on this machine (about 20 s) ..."
-        if advance.stats.cache_path
-        else "in every process (about 20 s): no folder can be written to keep it; set HOLONOME_CACHE to one"
-    )
-    print(f"holonome: compiling its engine, {often}", file=sys.stderr, flush=True)
+    if advance.stats.cache_path:
+        say_once("engine", "compiling its engine, once on this machine (about 20 s) ...")
+    else:
+        say_once(
+            "engine",
+            "compiling its engine, in every process (about 20 s): no folder can be written to keep it; set "
+            "HOLONOME_CACHE to one",
+            implies="kept",
+        )
 
 
 def ensure_compiled(
@@ -71,8 +73,3 @@ def is_compiled() -> bool:
             )
         )
     return False
-
-
-def is_quiet() -> bool:
-    """Whether the environment variable ``HOLONOME_QUIET`` asks for silence."""
-    return os.environ.get("HOLONOME_QUIET", "") not in ("", "0")

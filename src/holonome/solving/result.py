@@ -150,7 +150,8 @@ def _what_is_wrong(run: Run, solution: Solution) -> str:
             "must not be "
             "held; it is no invariant of this system"
         )
-    if run.stepper.formulation.drifts and solution.singular_times.size:
+    formulation = run.stepper.formulation
+    if formulation.drifts and formulation.damping is None and solution.singular_times.size:
         return (
             f"wrong: the constraints became singular at t = {solution.singular_times[0]:.6g}, where a method "
             "whose constraints drift may leave its branch unnoticed. Use 'auto', 'bdf' or 'srm'"

@@ -4,11 +4,13 @@ results are joined by ``if_else``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
 
+from holonome.locks import new_lock
 from holonome.tracing.arguments import bind
 from holonome.tracing.copies import Copies
 from holonome.tracing.explanations import explain
@@ -17,6 +19,10 @@ from holonome.tracing.session import Session, Untraceable
 from holonome.tracing.values import SEQUENCES, NotNumeric, column, flatten
 
 _Result = tuple[ca.SX, tuple[int, ...]]
+
+
+lock = new_lock()
+"""One function at a time: Python's warning filters belong to all threads."""
 
 
 def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tuple[int, ...]]:
@@ -51,7 +57,8 @@ def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tupl
         positional, keywords = bind(function, arguments)
         return Copies().replace(function)(*positional, **keywords)
 
-    with session.active():
+    with lock, session.active(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # libraries that warn of traced values; numbers follow
         return _explore(session, call_afresh, [])
 
 

@@ -1,0 +1,66 @@
+"""Locks that a process does not inherit in a locked state.
+
+A child made by ``fork`` has only the thread that forked.  What another thread held would stay locked in it
+for good, and what that thread was changing would stay half changed.  So a fork waits until nobody compiles or
+traces: the thread that forks takes all locks, and both processes release them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakSet
+
+PATIENCE = 120.0
+"""Seconds; a fork does not wait longer."""
+
+_locks: WeakSet[Any] = WeakSet()
+_others: list[Any] = []
+_taken: list[Any] = []
+
+
+def new_lock() -> Any:
+    """A lock that its owner may take again."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+def hold_over_fork(locks: Iterable[Any]) -> None:
+    """Treat the locks of others, which may be taken again by their owners, in the same way."""
+    _others.extend(locks)
+
+
+def _take_all() -> None:
+    """Take all locks, or none: whoever holds one may be waiting for another."""
+    end = time.monotonic() + PATIENCE
+    while not _are_taken() and time.monotonic() < end:
+        time.sleep(1e-3)
+
+
+def _are_taken() -> bool:
+    try:
+        locks = [*_locks, *_others]
+    except RuntimeError:  # another thread made one
+        return False
+    taken = []
+    for lock in locks:
+        if not lock.acquire(blocking=False):
+            for other in taken:
+                other.release()
+            return False
+        taken.append(lock)
+    _taken.extend(taken)
+    return True
+
+
+def _release_all() -> None:
+    while _taken:
+        _taken.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_take_all, after_in_parent=_release_all, after_in_child=_release_all)
