@@ -226,7 +226,7 @@ def compare(
     rtols
         Relative tolerances.
     atol
-        Absolute tolerance for all of them; None takes a thousandth of each ``rtol``.
+        Absolute tolerance for all of them; None takes the default of :func:`solve` for each ``rtol``.
     reference
         The solution to measure errors against: a Solution with ``dense_output=True``, or a callable that
         gives q, or (q, v), at an array of times. None computes one with rtol 1e-13.
@@ -269,7 +269,7 @@ def compare(
             _warm_up(problem, {**options, **chosen})
             for rtol in rtols:
                 show((len(rows) + 1) / total, f"{label}, rtol {rtol:g}")
-                tolerances = {"rtol": rtol, "atol": 1e-3 * rtol if atol is None else atol}
+                tolerances = {"rtol": rtol, "atol": atol}
                 settings = {**options, **chosen, **tolerances, "max_steps": max_steps}
                 rows.append(_trial(label, rtol, problem, settings, expected))
     return Comparison(system.name, rows, good_to)

@@ -25,7 +25,7 @@ def accelerations(system, q, v, t=0.3):
     context, out = compiled.context(system), np.zeros(2 * system.n + 1)
     status = run_kernel(compiled.derivative, t, np.concatenate([q, v]), np.zeros(1), context, out)
     found = np.array(
-        ca.Function("a", [model.t, model.y, model.p], [expression(model)])(
+        ca.Function("a", [model.t, model.y, system.symbols["p"]], [expression(model)])(
             t, np.concatenate([q, v]), system.parameters.flat
         )
     ).ravel()

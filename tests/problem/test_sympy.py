@@ -39,7 +39,9 @@ def at(system, q, v, time=0.0):
         "V": potential,
         "gamma": gamma,
     }
-    function = ca.Function("all", [model.t, model.q, model.v, model.p], list(expressions.values()))
+    function = ca.Function(
+        "all", [model.t, model.q, model.v, system.symbols["p"]], list(expressions.values())
+    )
     values = [np.array(x) for x in function(time, q, v, system.parameters.flat)]
     return SimpleNamespace(
         **{name: x if name in "MC" else x.ravel() for name, x in zip(expressions, values, strict=True)}

@@ -21,7 +21,7 @@ def animate(
     model: options.Subject,
     method: options.Method = "auto",
     rtol: options.Rtol = 1e-6,
-    atol: options.Atol = 1e-9,
+    atol: options.Atol = None,
     until: options.Until = None,
     changes: options.Changes = None,
     arguments: options.Arguments = None,

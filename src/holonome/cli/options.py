@@ -33,7 +33,9 @@ Method = Annotated[
     str, typer.Option(help="Name of a method, see: holonome methods", autocompletion=completion.methods)
 ]
 Rtol = Annotated[float, typer.Option(help="Relative tolerance.")]
-Atol = Annotated[float, typer.Option(help="Absolute tolerance.")]
+Atol = Annotated[
+    float | None, typer.Option(help="Absolute tolerance; by default it follows the size of the mechanism.")
+]
 Until = Annotated[float | None, typer.Option(metavar="T", help="Final time.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")

@@ -25,7 +25,7 @@ def run(
     model: options.Subject,
     method: options.Method = "auto",
     rtol: options.Rtol = 1e-6,
-    atol: options.Atol = 1e-9,
+    atol: options.Atol = None,
     until: options.Until = None,
     motion: Annotated[
         str, typer.Option(help="all: every oscillation is resolved; smooth: only the slow motion.")

@@ -221,6 +221,7 @@ class BDFStepper(Stepper):
             "coordinates": system.n,
             "state": state,
             "multipliers": residual.multipliers,
+            "tolerances": 0 if compiled.prediction else system.n,
             "factor_count": compiled.factor_count,
             "residual": compiled.F,
             "factors_kernel": compiled.factors,

@@ -42,6 +42,7 @@ class BDFState(Layout):
     projection_repeated: Whole
     projection_size: Whole  # numbers of a kept factorization
     project: Whole  # whether steps end on the manifold
+    tolerances: Whole  # how many tolerances of q the kernels get
     max_order: Whole
     max_iterations: Whole
     newton_tolerance: Real
@@ -162,7 +163,6 @@ def parts(memory):
     for i in range(size):
         error_count += error_mask[i] > 0.0
         newton_count += newton_mask[i] > 0.0
-    tolerances = s.coordinates if s.prediction == 0 else 0
     return Work(
         memory,
         run,
@@ -181,7 +181,7 @@ def parts(memory):
         newton_count,
         run.rtol,
         s.multipliers,
-        tolerances,
+        s.tolerances,
         s.atol,
         s.yy,
         s.phi,

@@ -26,6 +26,7 @@ from holonome.solving.methods import AUTO, SMOOTH, Method, resolve
 from holonome.solving.result import finish
 from holonome.solving.run import Outcome, Run, Task
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
+from holonome.solving.tolerances import default_tolerance
 
 _REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
 
@@ -41,7 +42,7 @@ def solve(
     lam0: Any = None,
     method: str | Method = "auto",
     rtol: float = 1e-6,
-    atol: Any = 1e-9,
+    atol: Any = None,
     t_eval: Any = None,
     dense_output: bool = False,
     events: Any = None,
@@ -78,7 +79,9 @@ def solve(
         A name (:func:`holonome.methods` lists them) or a :class:`holonome.Method`.  "auto" chooses.
     rtol, atol
         Relative and absolute tolerance of the local error; ``atol`` may be an array, one value for each
-        coordinate (positions and velocities alike) or for all positions and then all velocities.
+        coordinate (positions and velocities alike) or for all positions and then all velocities.  By default
+        it is a thousandth of ``rtol``, times the size of positions and velocities in powers of a thousand:
+        1e-9 for a mechanism of metres, 1e-15 for one of micrometres.
     t_eval
         Times at which the solution is wanted.  Then only these points are kept.
     dense_output
@@ -127,9 +130,12 @@ def solve(
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
-    atol = arguments.absolute_tolerances(atol, rtol, system.n, system.levels, len(system.states))
+    if atol is not None:
+        atol = arguments.absolute_tolerances(atol, rtol, system.n, system.levels, len(system.states))
     rtol = arguments.relative_tolerance(rtol)
     y0 = given = system.full_state(q0, v0, s0)
+    if atol is None:
+        atol = default_tolerance(system, y0, t0, t1, rtol)
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)
     times = arguments.wanted_times(t_eval, t0, t1)
