@@ -54,6 +54,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
@@ -503,6 +504,20 @@ class _Iteration:
             smallest = ca.fmin(smallest, pivot)
         return e.state, self.z, ca.densify(ca.vertcat(smallest**2, *rows)), None
 
+    def pieces(self, _):
+        """Of a large general problem: the nonzeros of GB, those of GBE, and G f + γ."""
+        e = self.e
+        entries = [matrix.nz[:] for matrix in (self.GB, self.GBE)]
+        return e.state, self.z, ca.densify(ca.vertcat(*entries, e.C @ e.f + e.gamma)), None
+
+    @cached_property
+    def GB(self) -> ca.SX:
+        return self.e.C @ ca.sparsify(self.e.B)
+
+    @cached_property
+    def GBE(self) -> ca.SX:
+        return self.GB if self.E == "identity" else self.GB @ self._matrix
+
     def stiffness(self, _):
         e = self.e
         if self.srm.variant == "underlying" and e.order == 2:
@@ -545,6 +560,7 @@ class Regularized:
                 f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for "
                 "E='identity' only"
             )
+        self.large = not system.mechanical and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION
         self.iteration = _Iteration(equations, srm, way)
         self.order, self.size, self.m = equations.order, equations.state.numel(), equations.m
         self.coordinates, self.carried = equations.n, self.iteration.carried
@@ -582,6 +598,22 @@ class Regularized:
 
     def address(self, name: str) -> int:
         return self.kernel(name).address
+
+    def matrices(
+        self, context: np.ndarray, t: float, x: np.ndarray
+    ) -> tuple[csc_matrix, csc_matrix, np.ndarray] | None:
+        """GB, GBE and G f + γ of a large problem; None where a function failed."""
+        GB, GBE = self.iteration.GB.sparsity(), self.iteration.GBE.sparsity()
+        size = GB.nnz() + GBE.nnz() + self.m
+        found = self.evaluate("pieces", context, t, x, np.zeros(self.carried + 1), size)
+        if found is None:
+            return None
+        parts = np.split(found, [GB.nnz(), GB.nnz() + GBE.nnz()])
+        sparse = [
+            csc_matrix((part, pattern.row(), pattern.colind()), shape=(self.m, self.m))
+            for part, pattern in zip(parts, (GB, GBE), strict=False)
+        ]
+        return sparse[0], sparse[1], parts[2]
 
     def evaluate(
         self, name: str, context: np.ndarray, t: float, x: np.ndarray, z: np.ndarray, size: int

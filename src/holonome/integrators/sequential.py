@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import splu
 
 from holonome.dynamics.kernels import dense_multipliers, kernels
 from holonome.errors import SingularSystem
@@ -23,6 +24,14 @@ from holonome.integrators.tableau import Tableau
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
 from holonome.machine.layout import padded
+
+
+def splu_solve(matrix: Any, right: np.ndarray) -> np.ndarray | None:
+    """The solution of a sparse system; None if it is singular."""
+    try:
+        return splu(matrix).solve(right)
+    except RuntimeError:
+        return None
 
 
 class Sequential(Stepper):
@@ -77,10 +86,12 @@ class Sequential(Stepper):
             super().prepare_context(context)
 
     def watch_fields(self) -> dict[str, Any]:
-        """Memory of the watch over the rank of C, or of GB."""
+        """Memory of the watch over the rank of C, or of GB; of a large general problem it is not watched."""
         if self.system.mechanical:
             return super().watch_fields()
         n, m = self.system.n, self.system.m
+        if self.problem.large:
+            return rank_watch.fields(0, 0, 0, 0, 0)
         return rank_watch.fields(self.problem.address("regularity"), 0, n, 1 + 2 * m, self.problem.size)
 
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
@@ -152,6 +163,10 @@ class Sequential(Stepper):
         position.
         """
         problem, out = self.problem, np.zeros(self.system.m + 1)
+        if problem.large:
+            found = problem.matrices(context, t, x)
+            y = None if found is None else splu_solve(found[0], found[2])
+            return y if y is not None and np.all(np.isfinite(y)) else None
         if not self._carries_multipliers:
             return problem.evaluate(
                 "multiplier", context, t, x, np.zeros(problem.carried + 1), problem.carried
@@ -167,6 +182,8 @@ class Sequential(Stepper):
         return (
             kernels(self.system).multipliers
             if self._carries_multipliers
+            else 0
+            if self.problem.large
             else self.problem.address("multiplier")
         )
 
@@ -182,6 +199,10 @@ class Sequential(Stepper):
         alpha, m = problem.iteration.alpha, problem.m
         if not self._stiff:
             return float(np.max(np.abs(np.roots(alpha)), initial=0.0))
+        if problem.large:
+            found = problem.matrices(context, t, x)
+            sizes = np.ones(1) if found is None else abs(found[1]).sum(axis=1)
+            return float(np.max(sizes)) * (abs(alpha[1]) if alpha else 1.0)
         matrix = problem.evaluate("stiffness", context, t, x, np.zeros(problem.carried + 1), m * m)
         if matrix is None:
             self._refuse_singular_mass(context, t, x)
@@ -286,7 +307,7 @@ class ExplicitSequential(Sequential):
         SequentialState.vector(memory, "x", self._at).reshape(-1, stride)[:, : x.size] = x
         time_scale, rate = self._first_values(memory, context, beginning)
         usual = time_scale * float(run["rtol"]) ** (1 / self.tableau.order)
-        tau = time_scale if isinstance(self.srm.y0, str) else 0.0
+        tau = time_scale if isinstance(self.srm.y0, str) and not self.problem.large else 0.0
         SequenceState.set(memory, self.sequence_at, tau=tau)
         eps = self._checked_eps(rate, usual, abs(t1 - t0), int(run["max_steps"]))
         self.eps = np.broadcast_to(eps, self.most).astype(float)
