@@ -198,6 +198,7 @@ class BDFStepper(Stepper):
 
     advance = staticmethod(bdf_steps.advance)
     interpolant = bdf_steps.interpolant
+    preview = bdf_steps.preview
     implicit = True
     far_side = False
 

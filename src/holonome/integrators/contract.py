@@ -33,6 +33,7 @@ from holonome.dynamics.kernels import dense_multipliers, kernels
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.integrators import rank_watch
+from holonome.integrators.event_search import NODES
 from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
 from holonome.machine.calls import NativeKernel, run_kernel
@@ -93,6 +94,7 @@ class Stepper(ABC):
 
     advance: Callable[..., int]
     interpolant: NativeKernel
+    preview: NativeKernel | None = None  # where a cheaper one is almost right, and good enough to see events
     layout_key: tuple  # what its memory depends on, beside the system
     columns: int
     given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
@@ -206,8 +208,9 @@ class Stepper(ABC):
     def _lay_out(self, events: int) -> tuple[np.ndarray, tuple[slice, slice]]:
         parts, watch = self._own(), self.watch_fields()
         place = RunState.words + sum(layout.words for layout, _ in parts)
-        fields = run_fields(self.columns, events) | {
+        fields = run_fields(self.columns, events, self.system.m) | {
             "interpolant": self.interpolant.address,
+            "preview": (self.preview or self.interpolant).address if events else 0,
             "constant": self.constant,
             "watch": place if watch["kernel"] else 0,
             "far_side": self.far_side,
@@ -236,19 +239,22 @@ class Stepper(ABC):
             at += layout.words
 
 
-def run_fields(columns: int, events: int) -> dict[str, Any]:
-    """What the record of every run is made with."""
-    room = padded(columns)
-    return {
+def run_fields(columns: int, events: int, rows: int) -> dict[str, Any]:
+    """What the record of every run is made with; ``rows`` multipliers may be asked for by events."""
+    room, pair = padded(columns), 2 * events + 1
+    searched = {"event_z": columns + rows + 2, "event_line": 2 * (NODES + 2)} if events else {}
+    return searched | {
         "size": columns,
         "events": events,
         "atol": room,
         "y": room,
         "y_old": room,
         "y_event": room,
-        "event_work": events + 1,
-        "event_old": events + 1,
-        "event_new": events + 1,
+        "event_work": pair,
+        "event_old": pair,
+        "event_new": pair,
+        "event_nodes": NODES * pair,
+        "event_exact": events,
         "event_direction": events,
         "event_terminal": events,
     }

@@ -140,6 +140,7 @@ class RungeKuttaStepper(Stepper):
 
     advance = staticmethod(rk.advance)
     interpolant = rk.interpolant
+    preview = rk.preview
     leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:

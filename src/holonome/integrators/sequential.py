@@ -251,6 +251,7 @@ class ExplicitSequential(Sequential):
 
     advance = staticmethod(sequential_steps.advance)
     interpolant = sequential_steps.interpolant
+    preview = sequential_steps.preview
     sequence_at = OWN
     _at = OWN + SequenceState.words
 

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.start import Start
 from holonome.dynamics.switching_times import switching_times
 from holonome.integrators import loop
 from holonome.integrators.contract import Beginning, Record, Stepper
+from holonome.integrators.event_search import MOST_IN_STEP
 from holonome.integrators.loop import RunState
 from holonome.machine.context import OK
 from holonome.machine.interruption import Interruption
@@ -112,10 +114,22 @@ class Run:
         context = self.stepper.new_context(compiled.extra)
         compiled.fill(context)
         self.supplied = [*self.supplied, *compiled.supplied.values()]
-        RunState.set(memory, event_kernel=compiled.address)
+        RunState.set(memory, event_kernel=compiled.address, **self._addresses_for_events(compiled))
+        RunState.vector(memory, "event_exact")[:] = compiled.exact
         RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
         RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
         return context
+
+    def _addresses_for_events(self, compiled: Any) -> dict[str, int]:
+        """Kernels for the accelerations and multipliers that events need."""
+        system, fields = self.system, {"event_state": self.system.state_size, "event_rows": self.system.m}
+        if compiled.needs_motion:
+            fields["event_rate"] = kernels(system).derivative
+            fields["event_dense_rate"] = dense_derivative.address
+        if compiled.needs_multipliers and self.stepper.columns == system.state_size:
+            fields["event_multipliers"] = kernels(system).multipliers
+            fields["event_dense_multipliers"] = dense_multipliers.address
+        return fields
 
     def _new_buffers(self) -> None:
         task, size, rows = self.task, self.stepper.columns, self.rows
@@ -125,7 +139,7 @@ class Run:
             further = self.stepper.step_columns(task.dense_output, task.t_eval is not None)
             self.steps = np.empty((rows, loop.STEP_COLUMNS + further))
         self.rejections = np.empty((rows, loop.REJECTION_COLUMNS))
-        self.found = np.empty((64 + len(task.events), 2 + size))
+        self.found = np.empty((64 + MOST_IN_STEP * len(task.events), 2 + size))
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
