@@ -352,7 +352,7 @@ class BDFStepper(Stepper):
         # φ_{k+1} of the coming step is the (unknown) k-th difference; DASSL's predictor then is of order k −
         # 1, which costs an iteration but no accuracy
         phi[k] = 0.0
-        RunState.set(memory, t=history.t[-1], h=h, accepted=k - 1)
+        RunState.set(memory, t=history.t[-1], h=h, accepted=k - 1, known=k - 1)
         BDFState.set(
             memory, OWN, h_old=h, cj=1 / h, rate_factor=100.0, order=k, order_old=k, phase=1, constant_order=1
         )

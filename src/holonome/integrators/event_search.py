@@ -88,11 +88,11 @@ def _require_numbers(run, t, values):
 @njit(cache=True)
 def start(run, context):
     """Values and rates at the start; OK, a status, or NOT_A_NUMBER."""
-    status = _evaluate(run, context, run.t, run.y, run.event_old)
+    status = _evaluate(run, context, run.t_start, run.y, run.event_old)
     for i in range(run.events):
         if run.event_exact[i] == 0.0:
             run.event_old[run.events + i] = math.nan
-    return _require_numbers(run, run.t, run.event_old) if status == OK else status
+    return _require_numbers(run, run.t_start, run.event_old) if status == OK else status
 
 
 @njit(cache=True)

@@ -68,6 +68,7 @@ class RunState(Layout):
     steps: Whole
     rejections: Whole
     found: Whole
+    known: Whole  # steps that were known beforehand; the first one taken counts from where they began
     on_manifold: Whole  # whether the ends of steps need no projection before they are stored
     far_side: Whole  # whether the far side of a switch is a point of its own
     switches: Whole  # number of switching times
@@ -340,7 +341,7 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
             if status != OK:
                 return _event_code(status)
         if run.watch > 0:
-            rank_watch.start(rank_watch_in(run, memory), context, run.t, run.y)
+            rank_watch.start(rank_watch_in(run, memory), context, run.t_start, run.y)
         run.phase = STEPPING
     while True:
         if run.phase == CROSSING:
@@ -388,7 +389,7 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
         accept(w, steps, row, t, h, t_new)
         if row >= 0:
             _note_step(run, steps, row, t, h)
-        run.t_old = t
+        run.t_old = run.t_start if run.accepted == run.known + 1 else t
         run.t = t_new
         if run.watch > 0:
             watch(w, context, found)

@@ -146,8 +146,8 @@ class Run:
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
 
-    def use_history(self, history: Any) -> None:
-        """Begin with the solution known at a few points."""
+    def use_history(self, history: Callable[[np.ndarray], Any]) -> None:
+        """Begin with the solution known at a few points, which this finds for a consistent start."""
         self._history = history
 
     def _begin(self) -> int:
@@ -164,8 +164,9 @@ class Run:
 
     def _fill_history(self) -> None:
         """The points that are known beforehand."""
-        run, times, first = RunState.of(self.memory), self._history.t, self.state.copy()
-        states = self.stepper.fill_history(self.memory, self.context, self._history)
+        history = self._history(self.first)
+        run, times, first = RunState.of(self.memory), history.t, self.state.copy()
+        states = self.stepper.fill_history(self.memory, self.context, history)
         if not run["keep_points"]:
             times, states = times[:1], first[None, :]
         if run["keep_points"] or run["next_eval"]:
