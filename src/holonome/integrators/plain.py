@@ -372,7 +372,7 @@ class PlainStepper(Stepper):
         return 4 * self.columns if dense else 0
 
     def dense_output(self, record: Record) -> PlainOutput:
-        return PlainOutput(self, record.steps, record.t0, record.t_end)
+        return PlainOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return PlainState.vector(memory, "now", OWN)[: self.system.state_size].copy()
@@ -385,11 +385,16 @@ def _numbers(address: int, size: int) -> np.ndarray:
 class PlainOutput(DenseOutput):
     """Hermite's cubic in every step."""
 
-    def __init__(self, stepper: PlainStepper, steps: np.ndarray, t0: float, t_end: float) -> None:
-        super().__init__(stepper, (t0, t_end))
-        self.steps = steps
+    def __init__(self, stepper: PlainStepper, record: Record) -> None:
+        super().__init__(stepper, record)
+        self.steps = record.steps
 
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    @property
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        at = loop.STEP_COLUMNS
+        return self.steps[:, 0], self.steps[:, at : at + self.stepper.columns]
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         from scipy.interpolate import CubicHermiteSpline
 
         begin, size = self.steps[:, 0], self.steps[:, 1]

@@ -109,6 +109,7 @@ class HigherIndex:
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
+    solves = False
 
     def __init__(
         self,

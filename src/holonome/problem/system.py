@@ -237,12 +237,14 @@ class System(CompiledSystem):
         return [model.M, model.f, model.g, model.h, model.r]
 
     def split_state(self, rows: np.ndarray, single: bool) -> Any:
-        """(q, v), or x of an ODE, from stored states, one a row."""
-        n = self.n
-        parts = (rows[:, :n].T, rows[:, n : 2 * n].T) if n else (rows[:, : self.state_size].T,)
+        """(q, v), with first-order states (q, v, s), or x of an ODE, from stored states, one a row."""
+        n, end = self.n, self.state_size
+        parts = [rows[:, :n].T, rows[:, n : 2 * n].T] if n else []
+        if self.states:
+            parts.append(rows[:, 2 * n : end].T)
         if single:
-            parts = tuple(part[:, 0] for part in parts)
-        return parts if n else parts[0]
+            parts = [part[:, 0] for part in parts]
+        return tuple(parts) if n else parts[0]
 
     def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
         """A state (q, v, s) from the user's initial values."""

@@ -288,8 +288,10 @@ class Run:
     def record(self, collected: Collected) -> Record:
         """What dense output needs."""
         beside_points = self.task.keep_steps and self.task.t_eval is not None
+        solved = self.system.solved_in(self.context) if self.system.solves else None
+        first, last = self.first, self.state.copy()
         return Record(
-            self.task.t0, self.t, self.state.copy(), collected.points, collected.steps, beside_points
+            self.task.t0, self.t, first, last, solved, collected.points, collected.steps, beside_points
         )
 
     def events_in(
