@@ -82,10 +82,10 @@ def solve(
     t_eval
         Times at which the solution is wanted.  Then only these points are kept.
     dense_output
-        Provide ``sol.sol(t)``, the solution at any time.
+        Provide ``sol.sol(t)``, the solution at any time: (q, v), or (q, v, s) with first-order states.
     events
-        One or several callables of any of t, q, v, p (with scipy's attributes ``terminal`` and
-        ``direction``), or :class:`holonome.Event` objects.
+        One or several callables of any of t, q, v, p, a, lam, s, w (with scipy's attributes ``terminal``
+        and ``direction``), or :class:`holonome.Event` objects.
     first_step, max_step
         Initial and largest step size.
     step
