@@ -159,6 +159,22 @@ def test_a_constant_order_begins_at_its_start(order):
     np.testing.assert_allclose(found.sol(times)[0], [np.cos(times), np.sin(times)], atol=0.01)
 
 
+def test_order_one_needs_its_start_alone():
+    """A force that tells when it was asked: no later than the steps went."""
+    asked = []
+
+    def force(t, q):
+        asked.append(float(t))
+        return np.array([-float(q[0])])
+
+    method = hn.Method(hn.GGL(), hn.BDF(order=1, step=0.01))
+    system = hn.System(1.0, force, n=1)
+    asked.clear()
+    sol = hn.solve(system, (0, 50), [1.0], method=method, max_steps=3)
+    assert sol.steps == 3
+    assert max(asked) < 0.1
+
+
 def test_a_constant_order_needs_room():
     method = hn.Method(hn.GGL(), hn.BDF(order=4, step=0.1))
     for end in (0.05, 0.2, 0.3):
