@@ -118,3 +118,17 @@ def test_a_run_that_stops_before_its_first_point_keeps_where_it_stopped(method):
     )
     assert ended.t == pytest.approx([0.25])
     assert hn.solve(pendulum(), (0, 1), [1, 0], t_eval=[], method=method).t.size == 0
+
+
+def test_dry_friction_at_rest_is_noticed_long_before_max_steps():
+    """sign(v) chatters: a tenth of the steps that are allowed is enough to see that."""
+    system = hn.System(1.0, lambda q, v: -q - 0.3 * np.sign(v), n=1)
+    sol = hn.solve(system, (0, 20), [1.0], max_steps=200_000)
+    assert not sol.success
+    assert "Hardly any progress" in sol.message
+    assert sol.steps + sol.rejections <= 40_000
+
+
+def test_many_small_steps_that_succeed_are_no_chatter():
+    sol = hn.solve(hn.System(1.0, lambda q: -1e8 * q, n=1), (0, 10), [1.0], max_steps=30_000, rtol=1e-8)
+    assert "max_steps = 30000" in sol.message

@@ -35,7 +35,7 @@ from holonome.integrators.contract import (
     initial_unknowns,
 )
 from holonome.integrators.dassl import MOST
-from holonome.integrators.loop import OWN, RunState
+from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.sequential import ImplicitSequential
 from holonome.integrators.start_check import check_start
 from holonome.machine.calls import run_kernel
@@ -198,6 +198,7 @@ class BDFStepper(Stepper):
 
     advance = staticmethod(bdf_steps.advance)
     interpolant = bdf_steps.interpolant
+    preview = bdf_steps.preview
     implicit = True
     far_side = False
 
@@ -352,7 +353,7 @@ class BDFStepper(Stepper):
         # φ_{k+1} of the coming step is the (unknown) k-th difference; DASSL's predictor then is of order k −
         # 1, which costs an iteration but no accuracy
         phi[k] = 0.0
-        RunState.set(memory, t=history.t[-1], h=h, accepted=k - 1)
+        RunState.set(memory, t=history.t[-1], h=h, accepted=k - 1, known=k - 1)
         BDFState.set(
             memory, OWN, h_old=h, cj=1 / h, rate_factor=100.0, order=k, order_old=k, phase=1, constant_order=1
         )
@@ -380,7 +381,7 @@ class BDFStepper(Stepper):
         return bdf_steps.polynomial_columns(self.columns) if dense else 0
 
     def dense_output(self, record: Record) -> BDFOutput:
-        return BDFOutput(self, record.steps, record.t0, record.t_end)
+        return BDFOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return BDFState.vector(memory, "yy", OWN)[: self.system.state_size].copy()
@@ -389,11 +390,18 @@ class BDFStepper(Stepper):
 class BDFOutput(DenseOutput):
     """Inside a step of BDF: its polynomial, brought onto the manifold."""
 
-    def __init__(self, stepper: Stepper, steps: np.ndarray, t0: float, t_end: float) -> None:
-        super().__init__(stepper, (t0, t_end))
-        self.steps = steps
+    def __init__(self, stepper: Stepper, record: Record) -> None:
+        super().__init__(stepper, record)
+        self.steps, self.first = record.steps, record.first_state
 
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    @property
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        """The start, and where the polynomials of the steps but the last end."""
+        steps, at, size = self.steps[:-1], STEP_COLUMNS + MOST + 1, self.first.size
+        times = np.append(self._ends[0], steps[:, 0] + steps[:, 1])
+        return times, np.vstack([self.first, steps[:, at : at + size]])
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         memory, (begin, end) = self.stepper.memory(0), self._limits
         RunState.set(memory, t_start=begin, t_end=end)
-        return bdf_steps.evaluate(memory, self.stepper.context(), self.steps, wanted, out)
+        return bdf_steps.evaluate(memory, context, self.steps, wanted, out)

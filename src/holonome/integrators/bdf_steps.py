@@ -458,6 +458,13 @@ def interpolant(t, y, memory, context, out):
     return _solution_inside(parts(memory), context, t, out)
 
 
+@NativeKernel
+def preview(t, y, memory, context, out):
+    """The polynomial of the last step alone."""
+    _polynomial(parts(memory), t, out)
+    return OK
+
+
 def polynomial_columns(size: int) -> int:
     """Columns of a row of the history that hold the polynomial of a step."""
     return (MOST + 1) * (1 + size)

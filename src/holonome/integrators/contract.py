@@ -23,22 +23,26 @@ A stepper belongs to one system and one formulation, and serves any number of ru
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, kernels
+from holonome.dynamics.kernels import dense_multipliers, kernels, over_points
 from holonome.dynamics.sparse_saddle import sparse_regularity
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.integrators import rank_watch
+from holonome.integrators.event_search import NODES
 from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
 from holonome.machine.calls import NativeKernel, run_kernel
 from holonome.machine.context import OK, SINGULAR, Context
 from holonome.machine.layout import lay_out, padded, require_intact
+
+_PARTS_OF_A_STEP = 64
 
 
 class Request(NamedTuple):
@@ -94,6 +98,7 @@ class Stepper(ABC):
 
     advance: Callable[..., int]
     interpolant: NativeKernel
+    preview: NativeKernel | None = None  # where a cheaper one is almost right, and good enough to see events
     layout_key: tuple  # what its memory depends on, beside the system
     columns: int
     given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
@@ -207,8 +212,9 @@ class Stepper(ABC):
     def _lay_out(self, events: int) -> tuple[np.ndarray, tuple[slice, slice]]:
         parts, watch = self._own(), self.watch_fields()
         place = RunState.words + sum(layout.words for layout, _ in parts)
-        fields = run_fields(self.columns, events) | {
+        fields = run_fields(self.columns, events, self.system.m) | {
             "interpolant": self.interpolant.address,
+            "preview": (self.preview or self.interpolant).address if events else 0,
             "constant": self.constant,
             "watch": place if watch["kernel"] else 0,
             "far_side": self.far_side,
@@ -237,19 +243,22 @@ class Stepper(ABC):
             at += layout.words
 
 
-def run_fields(columns: int, events: int) -> dict[str, Any]:
-    """What the record of every run is made with."""
-    room = padded(columns)
-    return {
+def run_fields(columns: int, events: int, rows: int) -> dict[str, Any]:
+    """What the record of every run is made with; ``rows`` multipliers may be asked for by events."""
+    room, pair = padded(columns), 2 * events + 1
+    searched = {"event_z": columns + rows + 2, "event_line": 2 * (NODES + 2)} if events else {}
+    return searched | {
         "size": columns,
         "events": events,
         "atol": room,
         "y": room,
         "y_old": room,
         "y_event": room,
-        "event_work": events + 1,
-        "event_old": events + 1,
-        "event_new": events + 1,
+        "event_work": pair,
+        "event_old": pair,
+        "event_new": pair,
+        "event_nodes": NODES * pair,
+        "event_exact": events,
         "event_direction": events,
         "event_terminal": events,
     }
@@ -326,20 +335,24 @@ class Record:
 
     t0: float
     t_end: float
+    first_state: np.ndarray
     last_state: np.ndarray
+    solved: np.ndarray | None  # what was solved for inside the last evaluation
     points: np.ndarray  # rows (t, state)
     steps: np.ndarray  # rows of the history
     steps_beside_points: bool
 
 
 class DenseOutput(ABC):
-    """The solution at any time of a run: ``q, v = sol.sol(t)``, or ``x = sol.sol(t)`` for an ODE.
+    """The solution at any time of a run: ``q, v = sol.sol(t)``, ``q, v, s = sol.sol(t)`` for a system with
+    first-order states, ``x = sol.sol(t)`` for an ODE.
 
     Arrays (n,) for a scalar t, (n, len(t)) else.  It pickles.
     """
 
-    def __init__(self, stepper: Stepper, times: tuple[float, float]) -> None:
-        self.stepper, self._limits = stepper, (min(times), max(times))
+    def __init__(self, stepper: Stepper, record: Record) -> None:
+        self.stepper, self._ends = stepper, (record.t0, record.t_end)
+        self._limits, self._solved = (min(self._ends), max(self._ends)), record.solved
 
     def __call__(self, t: Any) -> Any:
         return self.stepper.system.split_state(self.rows(t), np.ndim(t) == 0)
@@ -352,11 +365,51 @@ class DenseOutput(ABC):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
         wanted = np.clip(wanted, low, high)
         out = np.empty((wanted.size, self.stepper.columns))
-        done = self._evaluate(wanted, out)
-        if done < wanted.size:
-            raise RuntimeError(f"the system could not be evaluated at t = {wanted[done]:.9g}")
+        for mine, context in self._contexts(wanted):
+            part = np.empty((mine.size, self.stepper.columns))
+            done = self._evaluate(context, wanted[mine], part)
+            if done < mine.size:
+                raise RuntimeError(f"the system could not be evaluated at t = {wanted[mine[done]]:.9g}")
+            out[mine] = part
         return out
 
+    def _contexts(self, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Which of the times are evaluated together, and in which context: variables that are solved for
+        inside an evaluation are followed from the beginning of the step, as others may solve the same
+        equations.
+        """
+        system, context = self.stepper.system, self.stepper.context()
+        if not system.solves:
+            yield np.arange(wanted.size), context
+            return
+        direction, (times, _) = self.stepper.direction, self._begins
+        steps = np.searchsorted(direction * times, direction * wanted, side="right") - 1
+        for step in np.unique(steps):
+            system.recall_solved(context, self._solved_at_begins[max(step, 0)])
+            yield np.flatnonzero(steps == step), context
+
+    @cached_property
+    def _solved_at_begins(self) -> list[np.ndarray]:
+        """What is solved for at the beginning of each step, followed backward from the end of the run."""
+        system, (times, states) = self.stepper.system, self._begins
+        compiled, context, found = kernels(system), self.stepper.context(), []
+        system.recall_solved(context, self._solved)
+        sought = [(compiled.unknowns, 0, len(system.unknowns))] if system.unknowns else []
+        if system.model.lam.numel():
+            sought.append((compiled.multipliers, dense_multipliers.address, system.m))
+        for k in range(times.size - 1, -1, -1):
+            pair = [min(k + 1, times.size - 1), k]
+            for address, dense, size in sought:
+                out, near = np.empty((2, size)), np.ascontiguousarray(states[pair, : system.state_size])
+                over_points(address, dense, context, times[pair], near, out, _PARTS_OF_A_STEP)
+            found.append(system.solved_in(context))
+        return found[::-1]
+
+    @property
     @abstractmethod
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and states at which the steps begin."""
+
+    @abstractmethod
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         """Fill the rows of ``out``; how many were done."""

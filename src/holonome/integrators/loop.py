@@ -26,8 +26,9 @@ from typing import Any
 
 from numba import njit
 
-from holonome.integrators import rank_watch
-from holonome.machine.calls import call, pointer, shift
+from holonome.integrators import event_search, rank_watch
+from holonome.integrators.event_search import MOST_IN_STEP
+from holonome.machine.calls import pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
@@ -67,21 +68,35 @@ class RunState(Layout):
     steps: Whole
     rejections: Whole
     found: Whole
+    known: Whole  # steps that were known beforehand; the first one taken counts from where they began
     on_manifold: Whole  # whether the ends of steps need no projection before they are stored
     far_side: Whole  # whether the far side of a switch is a point of its own
     switches: Whole  # number of switching times
     next_switch: Whole
     events: Whole  # number of events
-    event_kernel: Whole  # address
+    event_kernel: Whole  # address of the kernel for their values and rates
+    event_rate: Whole  # address of the kernel for y′, where they need it, and of its dense fallback
+    event_dense_rate: Whole
+    event_multipliers: Whole  # the same for λ, where the state holds none
+    event_dense_multipliers: Whole
+    event_state: Whole  # numbers of q, v and s
+    event_rows: Whole  # multipliers
+    event_failed: Whole  # 1 + number of an event that is NaN
+    event_stop: Real  # where the first terminal event ends the run, times the direction
     interpolant: Whole  # address of the kernel for the state inside the last step
+    preview: Whole  # the same, cheap and almost right
     watch: Whole  # where the memory of the rank watch begins; 0: there is none
     atol: Vector
     y: Vector
     y_old: Vector
     y_event: Vector
-    event_work: Vector
+    event_z: Vector  # y′ and λ, for the events
+    event_work: Vector  # their values and rates
     event_old: Vector
     event_new: Vector
+    event_nodes: Vector  # the same at the nodes inside the last step
+    event_line: Vector  # those of one event at ends and nodes
+    event_exact: Vector  # whether its rate is known
     event_direction: Vector
     event_terminal: Vector
     switching_times: Vector  # just before and just behind each
@@ -92,8 +107,11 @@ OWN = RunState.words
 """Where the record of the family begins."""
 
 DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED = range(5)
-TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED = range(5, 9)
+TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED, EVENT_NOT_A_NUMBER = range(5, 10)
 """What `advance` returns."""
+
+CHATTERING = 10
+"""How a run ends that makes hardly any progress."""
 
 ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION, NEWTON = range(
     1, 8
@@ -118,9 +136,6 @@ STEP_COLUMNS, REJECTION_COLUMNS = 6, 4
 """A row of the history: t, h, error, correction, iterations, order; and of the rejected steps: t, h, error,
 cause.
 """
-
-_ROOT_TOLERANCE = 1e-13
-_ROOT_ITERATIONS = 100
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
@@ -147,84 +162,6 @@ def _store(points, row, t, y, size):
 
 
 @njit(cache=True)
-def _state_at(run, memory, context, t, out):
-    """The solution inside the last step, on the manifold."""
-    return call(run.interpolant, t, out, memory, context, out)
-
-
-@njit(cache=True)
-def _event_at(run, memory, context, index, t):
-    """Value of one event inside the last step; the state is left in ``y_event``."""
-    if _state_at(run, memory, context, t, run.y_event) != OK:
-        return math.nan
-    if call(run.event_kernel, t, run.y_event, run.y_event, context, run.event_work) != OK:
-        return math.nan
-    return run.event_work[index]
-
-
-@njit(cache=True)
-def _root(run, memory, context, index, a, fa, b, fb):
-    """Chandrupatla's method: bisection, or inverse quadratic interpolation where that is safe.
-
-    Returns the end of the final bracket behind the crossing.
-    """
-    c, fc, x = a, fa, 0.5
-    for _ in range(_ROOT_ITERATIONS):
-        new = a + x * (b - a)
-        f = _event_at(run, memory, context, index, new)
-        if not math.isfinite(f):  # a singular position, perhaps: beside it
-            for nearby in (0.4, 0.6, 0.2, 0.8):
-                new = a + nearby * (b - a)
-                f = _event_at(run, memory, context, index, new)
-                if math.isfinite(f):
-                    break
-        if not math.isfinite(f):
-            return b
-        if (f > 0) == (fa > 0) and f != 0.0:
-            c, fc = a, fa
-        else:
-            c, b, fc, fb = b, a, fb, fa
-        a, fa = new, f
-        # a and b bracket the root; a is the newest
-        width = abs(b - a)
-        smallest = _ROOT_TOLERANCE * max(abs(a), abs(b)) + 1e-300
-        if fa == 0.0 or width <= smallest:
-            break
-        x = 0.5
-        if fb != fc and fa != fc:
-            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-            if phi * phi < xi and (1 - phi) * (1 - phi) < 1 - xi:
-                x = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-        edge = 0.5 * smallest / width
-        x = min(1 - edge, max(edge, x))
-    return a
-
-
-@njit(cache=True)
-def _add_event(run, memory, context, found, index, time):
-    """A row of ``found`` for an event; False if the state there cannot be had."""
-    if _state_at(run, memory, context, time, run.y_event) != OK:
-        return False
-    row = run.found
-    found[row, 0] = index
-    found[row, 1] = time
-    for j in range(run.size):
-        found[row, 2 + j] = run.y_event[j]
-    run.found += 1
-    return True
-
-
-@njit(cache=True)
-def _sort_by_time(found, first, end, direction):
-    """Insertion sort; there are few of them."""
-    for i in range(first + 1, end):
-        for j in range(i, first, -1):
-            if direction * found[j, 1] < direction * found[j - 1, 1]:
-                for k in range(found.shape[1]):
-                    found[j, k], found[j - 1, k] = found[j - 1, k], found[j, k]
-
-
-@njit(cache=True)
 def _shorten(run, found, first, stop):
     """Let the last step end at a terminal event."""
     keep = first
@@ -239,30 +176,22 @@ def _shorten(run, found, first, stop):
 
 
 @njit(cache=True)
+def _event_code(status):
+    """The code with which a run ends when events cannot be evaluated."""
+    if status == event_search.NOT_A_NUMBER:
+        return EVENT_NOT_A_NUMBER
+    return STOPPED if status == INTERRUPTED else USER_FUNCTION_FAILED
+
+
+@njit(cache=True)
 def _find_events(run, memory, context, found):
-    """Look for sign changes over the last step, and shorten it at the first terminal one."""
-    old, new = run.event_old, run.event_new
-    if call(run.event_kernel, run.t, run.y, run.y, context, new) != OK:
-        return USER_FUNCTION_FAILED
-    first, stop = run.found, math.inf
-    for i in range(run.events):
-        rising = old[i] < 0.0 and new[i] >= 0.0 and run.event_direction[i] >= 0.0
-        falling = old[i] > 0.0 and new[i] <= 0.0 and run.event_direction[i] <= 0.0
-        if rising or falling:
-            root = run.t
-            if new[i] != 0.0:
-                root = _root(run, memory, context, i, run.t_old, old[i], run.t, new[i])
-            if not _add_event(run, memory, context, found, i, root):
-                return USER_FUNCTION_FAILED
-            if run.event_terminal[i] > 0.0:
-                run.event_terminal[i] -= 1.0
-                if run.event_terminal[i] == 0.0:
-                    stop = min(stop, run.direction * root)
-    _sort_by_time(found, first, run.found, run.direction)
-    for i in range(run.events):
-        old[i] = new[i]
-    if stop != math.inf:
-        _shorten(run, found, first, stop)
+    """Look for events in the last step, and shorten it at the first terminal one."""
+    first = run.found
+    status = event_search.search(run, memory, context, found)
+    if status != OK:
+        return _event_code(status)
+    if run.event_stop != math.inf:
+        _shorten(run, found, first, run.event_stop)
     return DONE
 
 
@@ -270,7 +199,7 @@ def _find_events(run, memory, context, found):
 def _may_step(run, steps, rejections, found):
     """DONE if buffers and budget allow another step, else why not."""
     room = run.steps < steps.shape[0] and run.rejections < rejections.shape[0]
-    if run.budget <= 0 or not room or run.found + run.events + 2 > found.shape[0]:
+    if run.budget <= 0 or not room or run.found + MOST_IN_STEP * run.events + 2 > found.shape[0]:
         return FULL
     if run.accepted + run.rejected >= run.max_steps:
         return TOO_MANY_STEPS
@@ -297,7 +226,7 @@ def _record(run, memory, context, points, t_eval):
         if time == t and run.on_manifold:
             _store(points, run.points, t, run.y, run.size)
         else:
-            if _state_at(run, memory, context, time, run.y_event) != OK:
+            if event_search.state_at(run, memory, context, time, run.y_event) != OK:
                 run.t_failed = time
                 return USER_FUNCTION_FAILED
             _store(points, run.points, time, run.y_event, run.size)
@@ -365,6 +294,17 @@ def rank_watch_in(run, memory):
     return rank_watch.named(shift(memory, run.watch))
 
 
+@njit(cache=True)
+def hermite(run, t, y_old, f_old, y, f, size, out):
+    """The cubic through both ends of the last step, with their slopes."""
+    h = run.t - run.t_old
+    s = (t - run.t_old) / h
+    a, c = (1 + 2 * s) * (1 - s) ** 2, s * s * (3 - 2 * s)
+    b, d = s * (1 - s) ** 2 * h, s * s * (s - 1) * h
+    for i in range(size):
+        out[i] = a * y_old[i] + b * f_old[i] + c * y[i] + d * f[i]
+
+
 @njit(cache=True, error_model="numpy")
 def propose_explicit(run):
     """Size of the step to try, with its sign: it hits the target exactly, with no tiny step before it."""
@@ -399,10 +339,12 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
         if run.points == 0 and (run.keep_points or run.next_eval > 0):
             _store(points, 0, run.t, run.y, run.size)
             run.points = 1
-        if run.events > 0 and call(run.event_kernel, run.t, run.y, run.y, context, run.event_old) != OK:
-            return USER_FUNCTION_FAILED
+        if run.events > 0:
+            status = event_search.start(run, context)
+            if status != OK:
+                return _event_code(status)
         if run.watch > 0:
-            rank_watch.start(rank_watch_in(run, memory), context, run.t, run.y)
+            rank_watch.start(rank_watch_in(run, memory), context, run.t_start, run.y)
         run.phase = STEPPING
     while True:
         if run.phase == CROSSING:
@@ -411,6 +353,8 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
             code = resume(w, context)
             if code != OK:
                 return code
+            if run.events > 0:
+                event_search.renew_rates(run, context)
             run.phase = STEPPING
         elif run.phase != STEPPING:
             code = _record(run, memory, context, points, t_eval)
@@ -448,7 +392,7 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
         accept(w, steps, row, t, h, t_new)
         if row >= 0:
             _note_step(run, steps, row, t, h)
-        run.t_old = t
+        run.t_old = run.t_start if run.accepted == run.known + 1 else t
         run.t = t_new
         if run.watch > 0:
             watch(w, context, found)

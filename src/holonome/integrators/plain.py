@@ -33,7 +33,14 @@ from holonome.integrators.contract import (
     initial_multipliers,
     initial_unknowns,
 )
-from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.loop import (
+    OWN,
+    hermite,
+    propose_explicit,
+    rank_watch_in,
+    run_state,
+    weighted_square,
+)
 from holonome.integrators.runge_kutta_steps import next_size
 from holonome.integrators.start_check import check_start
 from holonome.machine.calls import NativeKernel, call, run_kernel, shift
@@ -253,15 +260,8 @@ def _resume(w, context):
 def interpolant(t, y, memory, context, out):
     """Hermite's cubic through both ends of the last step."""
     w = _parts(memory)
-    size, h = w.size, w.run.t - w.run.t_old
-    s = (t - w.run.t_old) / h
-    a = (1 + 2 * s) * (1 - s) ** 2
-    b = s * (1 - s) ** 2 * h
-    c = s * s * (3 - 2 * s)
-    d = s * s * (s - 1) * h
     before, now = w.s.before, w.s.now
-    for i in range(w.run.size):
-        out[i] = a * before[i] + b * before[size + i] + c * now[i] + d * now[size + i]
+    hermite(w.run, t, before, shift(before, w.size), now, shift(now, w.size), w.run.size, out)
     return OK
 
 
@@ -372,7 +372,7 @@ class PlainStepper(Stepper):
         return 4 * self.columns if dense else 0
 
     def dense_output(self, record: Record) -> PlainOutput:
-        return PlainOutput(self, record.steps, record.t0, record.t_end)
+        return PlainOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return PlainState.vector(memory, "now", OWN)[: self.system.state_size].copy()
@@ -385,11 +385,16 @@ def _numbers(address: int, size: int) -> np.ndarray:
 class PlainOutput(DenseOutput):
     """Hermite's cubic in every step."""
 
-    def __init__(self, stepper: PlainStepper, steps: np.ndarray, t0: float, t_end: float) -> None:
-        super().__init__(stepper, (t0, t_end))
-        self.steps = steps
+    def __init__(self, stepper: PlainStepper, record: Record) -> None:
+        super().__init__(stepper, record)
+        self.steps = record.steps
 
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    @property
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        at = loop.STEP_COLUMNS
+        return self.steps[:, 0], self.steps[:, at : at + self.stepper.columns]
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         from scipy.interpolate import CubicHermiteSpline
 
         begin, size = self.steps[:, 0], self.steps[:, 1]

@@ -6,7 +6,7 @@ The mathematics of a step is in :mod:`holonome.integrators.runge_kutta_steps`, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -140,6 +140,7 @@ class RungeKuttaStepper(Stepper):
 
     advance = staticmethod(rk.advance)
     interpolant = rk.interpolant
+    preview = rk.preview
     leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
@@ -196,7 +197,7 @@ class RungeKuttaStepper(Stepper):
         if record.steps_beside_points:
             times = np.append(record.steps[:, 0], record.t_end)
             states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
-        return RungeKuttaOutput(self, np.ascontiguousarray(times), np.ascontiguousarray(states))
+        return RungeKuttaOutput(self, record, np.ascontiguousarray(times), np.ascontiguousarray(states))
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return RungeKuttaState.vector(memory, "z", OWN)[: self.columns].copy()
@@ -205,11 +206,17 @@ class RungeKuttaStepper(Stepper):
 class RungeKuttaOutput(DenseOutput):
     """Between two points of a Runge–Kutta run: a step of the method."""
 
-    def __init__(self, stepper: RungeKuttaStepper, times: np.ndarray, states: np.ndarray) -> None:
-        super().__init__(stepper, (times[0], times[-1]))
+    def __init__(
+        self, stepper: RungeKuttaStepper, record: Record, times: np.ndarray, states: np.ndarray
+    ) -> None:
+        super().__init__(stepper, replace(record, t_end=float(times[-1])))
         self.times, self.states = times, states
 
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    @property
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.times, self.states
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         n, memory = self.stepper.system.n, self.stepper.memory(0)
         scales = [
             max(float(np.max(np.abs(part), initial=0.0)), 1e-300)
@@ -217,4 +224,4 @@ class RungeKuttaOutput(DenseOutput):
         ]
         RunState.set(memory, t_start=self.times[0], t_end=self.times[-1])
         RungeKuttaState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
-        return rk.evaluate(memory, self.stepper.context(), self.times, self.states, wanted, out)
+        return rk.evaluate(memory, context, self.times, self.states, wanted, out)

@@ -21,7 +21,14 @@ from numba import njit
 from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
 from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, add_correction, has_settled
 from holonome.integrators import loop, rank_watch
-from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.loop import (
+    OWN,
+    hermite,
+    propose_explicit,
+    rank_watch_in,
+    run_state,
+    weighted_square,
+)
 from holonome.integrators.start_check import is_consistent
 from holonome.integrators.tableau import END, combine
 from holonome.machine.calls import NativeKernel, call, pointer, shift
@@ -473,6 +480,14 @@ def interpolant(t, y, memory, context, out):
     for i in range(w.size):
         out[i] = w.z[i]
     return status
+
+
+@NativeKernel
+def preview(t, y, memory, context, out):
+    """Hermite's cubic through both ends of the last step."""
+    w = _parts(memory)
+    hermite(w.run, t, w.y_old, w.k, w.y, w.k_new, w.size, out)
+    return OK
 
 
 @njit(cache=True)

@@ -272,6 +272,7 @@ class ExplicitSequential(Sequential):
 
     advance = staticmethod(sequential_steps.advance)
     interpolant = sequential_steps.interpolant
+    preview = sequential_steps.preview
     sequence_at = OWN
     _at = OWN + SequenceState.words
 
@@ -379,7 +380,7 @@ class ExplicitSequential(Sequential):
         return 3 + 3 * self.problem.carried + self.most * padded(self.problem.size) if dense else 0
 
     def dense_output(self, record: Record) -> SequentialOutput:
-        return SequentialOutput(self, record.steps, record.t0, record.t_end)
+        return SequentialOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return SequentialState.vector(memory, "point", self._at)[: self.problem.size].copy()
@@ -477,7 +478,7 @@ class ImplicitSequential(Sequential):
     def dense_output(self, record: Record) -> DenseOutput:
         from holonome.integrators.bdf import BDFOutput
 
-        return BDFOutput(self, record.steps, record.t0, record.t_end)
+        return BDFOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return SequentialBDFState.vector(memory, "work", self._at)[: self.problem.size].copy()
@@ -486,15 +487,21 @@ class ImplicitSequential(Sequential):
 class SequentialOutput(DenseOutput):
     """Inside a step: a step of all iterations to the wanted time."""
 
-    def __init__(self, stepper: ExplicitSequential, steps: np.ndarray, t0: float, t_end: float) -> None:
-        super().__init__(stepper, (t0, t_end))
+    def __init__(self, stepper: ExplicitSequential, record: Record) -> None:
+        super().__init__(stepper, record)
+        steps = record.steps
         parts = (steps[:, 0], steps[:, 4], steps[:, STEP_COLUMNS:])
         self.starts, self.counts, self.states = (np.ascontiguousarray(part) for part in parts)
 
-    def _evaluate(self, wanted: np.ndarray, out: np.ndarray) -> int:
+    @property
+    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the first iterations, which all steps have."""
+        problem = self.stepper.problem
+        at = 3 + 3 * problem.carried
+        return self.starts, self.states[:, at : at + problem.size]
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         memory = self.stepper.memory(0)
         self.stepper._put(memory)
         starts, counts = self.starts, self.counts
-        return sequential_steps.evaluate(
-            memory, self.stepper.context(), starts, counts, self.states, wanted, out
-        )
+        return sequential_steps.evaluate(memory, context, starts, counts, self.states, wanted, out)

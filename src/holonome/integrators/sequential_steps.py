@@ -24,7 +24,14 @@ from typing import Any, NamedTuple
 from numba import njit
 
 from holonome.integrators import loop, rank_watch, sequence
-from holonome.integrators.loop import OWN, propose_explicit, rank_watch_in, run_state, weighted_square
+from holonome.integrators.loop import (
+    OWN,
+    hermite,
+    propose_explicit,
+    rank_watch_in,
+    run_state,
+    weighted_square,
+)
 from holonome.integrators.runge_kutta_steps import next_size
 from holonome.integrators.sequence import SequenceState, copy, y0_at
 from holonome.integrators.tableau import END, combine
@@ -495,6 +502,20 @@ def interpolant(t, y, memory, context, out):
     status, _ = _sweep(w, context, active, before, w.run.t_old, t - w.run.t_old, False)
     _show(w, w.s.x_new, w.s.carry_new, active, out)
     return status
+
+
+@NativeKernel
+def preview(t, y, memory, context, out):
+    """Hermite's cubic through both ends of the last step for x_S, a straight line for y_S."""
+    w, run = _parts(memory), run_state(memory)
+    s, last, behind = w.s, w.s.active_old - 1, shift(out, w.size)
+    x, f, x_old, f_old = [shift(part, last * w.stride) for part in (s.x, s.f, s.x_old, s.f_old)]
+    hermite(run, t, x_old, f_old, x, f, w.size, out)
+    y, y_old = shift(s.carry, last * w.carried), shift(s.carry_old, last * w.carried)
+    share = (t - run.t_old) / (run.t - run.t_old)
+    for i in range(run.size - w.size):
+        behind[i] = y_old[i] + share * (y[i] - y_old[i])
+    return OK
 
 
 @njit(cache=True)

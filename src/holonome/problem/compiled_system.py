@@ -72,6 +72,33 @@ class CompiledSystem:
             end = begin + self.empty_block(name).size
             target[begin:end] = source[begin:end]
 
+    @property
+    def solves(self) -> bool:
+        """Whether variables are solved for inside evaluations, which follow them from one to the next."""
+        return bool(self._solved)
+
+    def solved_in(self, context: np.ndarray) -> np.ndarray:
+        """What was solved for last in a context, and where; no addresses."""
+        parts = []
+        for offset, _ in self._solved.values():
+            begin = PARAMETERS + offset
+            parts.append([SolvedBlock.of(context, begin)["last_time"]])
+            parts += [SolvedBlock.vector(context, name, begin) for name in ("last_state", "values")]
+        return np.concatenate(parts)
+
+    def recall_solved(self, context: np.ndarray, solved: np.ndarray) -> None:
+        """Let a context go on from there."""
+        at = 0
+        for offset, _ in self._solved.values():
+            begin = PARAMETERS + offset
+            SolvedBlock.set(context, begin, found=1, last_time=solved[at])
+            at += 1
+            for name in ("last_state", "values"):
+                place = SolvedBlock.span(context, name, begin)
+                end = at + place.stop - place.start
+                context[place] = solved[at:end]
+                at = end
+
     def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
         """Write the values that the invariants shall keep into a context."""
         at = PARAMETERS + self.context_size - values.size

@@ -1,4 +1,4 @@
-"""Events: functions of t, q, v, p whose zeros are wanted, compiled like the model."""
+"""Events: functions of the motion whose zeros are wanted, compiled like the model, with their rates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Event:
     Parameters
     ----------
     function
-        Callable of any of t, q, v, p (and s, w); a scalar.
+        Callable of any of t, q, v, p, of the accelerations a and the multipliers lam, and of s, w where the
+        system has them; a scalar.
     terminal
         Stop there: True, or the number of occurrences after which to stop.
     direction
@@ -83,18 +84,22 @@ def as_events(events: Any) -> list[Event]:
 
 
 class CompiledEvents:
-    """The kernel of all events of a run; functions that cannot be traced own blocks behind those of the
-    system.
+    """The kernel of all events of a run and of their rates, given y′ and λ; functions that cannot be traced
+    own blocks behind those of the system.
+
+    ``exact`` says whose rate the kernel knows, ``needs_motion`` and ``needs_multipliers`` whether it looks at
+    y′ and λ.
     """
 
     def __init__(self, system: Any, events: Sequence[Event]) -> None:
         self.events = tuple(events)
         self.supplied: dict[int, Supplied] = {}
-        values, blocks, captured = [], [], []
+        values, rates, blocks, captured = [], [], [], []
+        motion, lam = ca.SX.sym("motion", system.state_size), ca.SX.sym("lam", system.m)
         offset = start = system.context_size
         for i, event in enumerate(self.events):
             role, read = f"events[{i}]", Captured(event.function)
-            expression = system.event_expression(role, event.function)
+            expression = system.event_expression(role, event.function, motion, lam)
             if not isinstance(expression, Supplied) or expression.path != "python":
                 captured.append((role, read.settled()))
             if isinstance(expression, Supplied):
@@ -103,11 +108,20 @@ class CompiledEvents:
                 block = ca.SX.sym(f"event{i}", expression.size)
                 blocks.append(block)
                 expression, _ = expression.symbols(block)
+                rates.append(None)
+            else:
+                rates.append(system.event_rate(expression, motion))
+                if ca.depends_on(expression, ca.vertcat(motion, lam)):
+                    rates[-1] = None  # the rates of accelerations and multipliers are not known
             values.append(expression)
         self.frozen = Frozen(captured)
         self.extra = offset - start
-        out, state = ca.densify(ca.vertcat(*values)), system.model.y
-        inputs = [system.symbols["t"], state, ca.SX(0, 1), ca.vertcat(system.context_symbols, *blocks)]
+        self.exact = [rate is not None for rate in rates]
+        zero = ca.SX(1, 1)
+        out = ca.densify(ca.vertcat(*values, *(zero if rate is None else rate for rate in rates)))
+        self.needs_motion, self.needs_multipliers = ca.depends_on(out, motion), ca.depends_on(out, lam)
+        context = ca.vertcat(system.context_symbols, *blocks)
+        inputs = [system.symbols["t"], system.model.y, ca.vertcat(motion, lam), context]
         self._kernel = kernel(out, inputs, suppliers=system.solvers(out) + tuple(self.supplied))
         self.address = self._kernel.address
 

@@ -109,6 +109,7 @@ class HigherIndex:
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
+    solves = False
 
     def __init__(
         self,
@@ -310,12 +311,20 @@ class HigherIndex:
                 shown = np.array2string(values, precision=3)
                 raise ValueError(f"x0: {name} = {shown} at the start; it must vanish there")
 
-    def event_expression(self, role: str, function: Callable) -> ca.SX:
+    def event_expression(self, role: str, function: Callable, motion: ca.SX, lam: ca.SX) -> ca.SX:
         """An event as an expression."""
         value, shape = self._trace(role, function, self.f_arguments)
         if value.numel() != 1:
             raise ModelError(f"{role} has shape {shape}; expected a number")
         return value
+
+    def event_rate(self, event: ca.SX, motion: ca.SX) -> ca.SX | None:
+        """The rate of an event; None where it depends on derivatives that a state does not tell."""
+        t, x, v, _ = self.symbols.values()
+        if ca.depends_on(event, v if self.order == 2 else x):
+            return None
+        rate = ca.jacobian(event, t)
+        return rate + ca.jtimes(event, x, v) if self.order == 2 else rate
 
     @property
     def context_size(self) -> int:

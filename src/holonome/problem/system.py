@@ -237,12 +237,14 @@ class System(CompiledSystem):
         return [model.M, model.f, model.g, model.h, model.r]
 
     def split_state(self, rows: np.ndarray, single: bool) -> Any:
-        """(q, v), or x of an ODE, from stored states, one a row."""
-        n = self.n
-        parts = (rows[:, :n].T, rows[:, n : 2 * n].T) if n else (rows[:, : self.state_size].T,)
+        """(q, v), with first-order states (q, v, s), or x of an ODE, from stored states, one a row."""
+        n, end = self.n, self.state_size
+        parts = [rows[:, :n].T, rows[:, n : 2 * n].T] if n else []
+        if self.states:
+            parts.append(rows[:, 2 * n : end].T)
         if single:
-            parts = tuple(part[:, 0] for part in parts)
-        return parts if n else parts[0]
+            parts = [part[:, 0] for part in parts]
+        return tuple(parts) if n else parts[0]
 
     def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
         """A state (q, v, s) from the user's initial values."""
@@ -255,10 +257,29 @@ class System(CompiledSystem):
             return np.concatenate((q, v))
         return np.concatenate((q, v, list(self.states.values()) if s0 is None else vector("s0", s0, k)))
 
-    def event_expression(self, role: str, function: Callable) -> ca.SX | Supplied:
-        """An event as an expression, or as a function to be called."""
-        return UserFunction(role, function, self.n, self.parameters, self.further_values).expression(
-            self.symbols
+    def event_function(self, role: str, function: Callable) -> UserFunction:
+        """An event, which may ask for accelerations and multipliers too."""
+        further = dict(self.further_values)
+        if self.n:
+            further["a"] = np.zeros(self.n)
+        if self.m:
+            further["lam"] = np.zeros(self.m)
+        return UserFunction(role, function, self.n, self.parameters, further)
+
+    def event_expression(self, role: str, function: Callable, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:
+        """An event as an expression, also of the rates of the state and the multipliers, or as a function to
+        be called.
+        """
+        symbols = self.symbols | {"lam": lam, "a": motion[self.n : 2 * self.n]}
+        return self.event_function(role, function).expression(symbols)
+
+    def event_rate(self, event: ca.SX, motion: ca.SX) -> ca.SX:
+        """The rate of an event of t, q, v, s, w, given those of the state."""
+        model, n = self.model, self.n
+        return (
+            model.along_the_motion(event)
+            + ca.jtimes(event, model.v, motion[n : 2 * n])
+            + ca.jtimes(event, model.s, motion[2 * n :])
         )
 
     def require_unchanged(self) -> None:

@@ -35,13 +35,15 @@ FURTHER = {
     "velocity_constraint": ("w",),
     "equations": ("w",),
     "potential": ("w",),
+    "invariant": ("s", "w"),
     "deformation": (),
     "stiffness": (),
     "damping": (),
 }
 """Which of the states s, the unknowns w and the multipliers it may ask for, if the system has them; any other
-role allows s and w.
+role, that of an event, allows all of them and the accelerations a.
 """
+_EVENT = ("s", "w", "lam", "a")
 TRACED = ("deformation", "stiffness", "damping")
 """Roles in which a function that cannot be traced is refused."""
 
@@ -102,6 +104,7 @@ class UserFunction:
             missing = {
                 "s": " (s are the states of a system: give states={...})",
                 "w": " (w are the unknowns of a system: give unknowns={...})",
+                "lam": " (lam are the multipliers of constraints, which this system does not have)",
             }
             raise ModelError(
                 f"{self.role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any "
@@ -114,7 +117,7 @@ class UserFunction:
         if self.n == 0:
             return "t", "x", "p"
         names = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
-        return names + tuple(name for name in FURTHER.get(self.kind, ("s", "w")) if name in self.further)
+        return names + tuple(name for name in FURTHER.get(self.kind, _EVENT) if name in self.further)
 
     def _points(self) -> list[dict[str, Any]]:
         """Points at which it is tried out."""
@@ -262,7 +265,14 @@ class UserFunction:
                 f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy "
                 "functions, or make it part of force"
             )
-        if self.further:
+        if self.role.startswith("events["):
+            asked = [name for name in self.arguments if name not in ("t", "q", "v", "p")]
+            if asked:
+                raise ModelError(
+                    f"{self.role}: cannot be traced ({reason}), which an event that asks for {asked[0]!r} "
+                    "must be; write it with NumPy functions"
+                )
+        elif self.further:
             raise ModelError(
                 f"{self.role}: cannot be traced ({reason}), which a system with states, unknowns or "
                 "invariants needs; write it with NumPy functions"

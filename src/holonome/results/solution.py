@@ -46,7 +46,8 @@ class Solution(Result):
     t_events, q_events, v_events : lists
         Times and states of each event.
     sol : callable
-        With ``dense_output=True``: (q, v) at any time of the run, on the manifold.
+        With ``dense_output=True``: (q, v) at any time of the run, on the manifold unless the method drifts;
+        (q, v, s) of a system with first-order states, x of an ODE.
     nfev, njev, nlu, steps, rejections : int
         Costs: evaluations of the accelerations, Jacobians, factorizations, accepted and rejected steps.
     history : History

@@ -11,7 +11,6 @@ from holonome.integrators import loop
 from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, Context
-from holonome.problem.user_function import UserFunction
 from holonome.solving.run import Outcome, Run
 
 _JUMPS = (
@@ -60,13 +59,27 @@ def _ending(run: Run, code: int) -> str:
             return f"interrupted at t = {t:.6g}"
         case loop.USER_FUNCTION_FAILED:
             return f"stopped at t = {t:.6g}: {_user_failure(run)}"
+        case loop.EVENT_NOT_A_NUMBER:
+            return _event_not_a_number(run)
         case loop.TOO_MANY_STEPS:
             return _too_many_steps(run)
+        case loop.CHATTERING:
+            h = float(RunState.of(run.memory)["h"])
+            return f"stopped at t = {t:.6g} after {run.tried} steps; the last had size {h:.1e}. {_JUMPS}"
         case loop.CANNOT_START | loop.OFF_MANIFOLD if run.system.mechanical:
             return f"cannot start at t = {t:.6g}: {what_failed(run.system, t, _state(run))}"
         case loop.CANNOT_START:
             return f"cannot start at t = {t:.6g}: GB is singular there"
     return f"stopped at t = {t:.6g}: {_why_stuck(run)}"
+
+
+def _event_not_a_number(run: Run) -> str:
+    state = RunState.of(run.memory)
+    return (
+        f"stopped at t = {state['t_failed']:.6g}: events[{int(state['event_failed']) - 1}] is NaN there. An "
+        "event must be defined along the whole motion; look at square roots, logarithms and divisions in it, "
+        "or stop before with a terminal event"
+    )
 
 
 def _state(run: Run) -> np.ndarray:
@@ -113,7 +126,7 @@ def _user_failure(run: Run) -> str:
 def _event_failure(run: Run, t: float, y: np.ndarray) -> str:
     system, n = run.system, run.system.n
     for i, event in enumerate(run.task.events):
-        function = UserFunction(f"events[{i}]", event.function, n, system.parameters, system.further_values)
+        function = system.event_function(f"events[{i}]", event.function)
         try:
             function.evaluate({"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]})
         except ModelError as error:

@@ -68,7 +68,7 @@ def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
         fields["dense_calls"], fields["lowest_rank"] = _read_rank(run.context)
     if task.keep_steps:
         fields["accepted"], fields["rejected"] = collected.steps, collected.rejections
-    if task.dense_output and steps:
+    if task.dense_output and len(collected.steps):
         fields["sol"] = stepper.dense_output(run.record(collected))
     return fields
 
@@ -104,9 +104,10 @@ def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
         fields["t_events"] = [np.concatenate([part["t_events"][i] for part in parts]) for i in events]
         states = [[part["event_states"][i][:, :size] for part in parts] for i in events]
         fields["event_states"] = [np.concatenate(rows) for rows in states]
-    outputs = [part["sol"] for part in parts if part.get("sol") is not None]
-    if outputs:
-        fields["sol"] = JoinedOutput(outputs, np.array([leg.t for leg in legs]), legs[0].task.direction)
+    known = [(part["sol"], leg.t) for part, leg in zip(parts, legs, strict=True) if part.get("sol")]
+    if known:
+        outputs, ends = zip(*known, strict=True)
+        fields["sol"] = JoinedOutput(list(outputs), np.array(ends), legs[0].task.direction)
     told = ", then ".join(f"{leg.task.name} from t = {leg.task.t0:.6g}" for leg in legs[1:])
     fields["outcome"] += f" (stiffness was met: {legs[0].task.name}, then {told})"
     fields["method"] = "auto: " + " → ".join(leg.task.name for leg in legs)

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.start import Start
 from holonome.dynamics.switching_times import switching_times
 from holonome.integrators import loop
 from holonome.integrators.contract import Beginning, Record, Stepper
+from holonome.integrators.event_search import MOST_IN_STEP
 from holonome.integrators.loop import RunState
 from holonome.machine.context import OK
 from holonome.machine.interruption import Interruption
@@ -22,6 +24,7 @@ from holonome.problem.event import Event, compiled_events
 
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
+_WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 25, 2000, 0.2, 10
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 _NO_REJECTIONS, _NOTHING_FOUND = np.zeros((0, loop.REJECTION_COLUMNS)), np.zeros((0, 2))
 _AT = RunState.places
@@ -58,6 +61,15 @@ class Task(NamedTuple):
         return 1 if self.t1 > self.t0 else -1
 
 
+class Mark(NamedTuple):
+    """Where a run stood at the end of a window of steps."""
+
+    t: float = 0.0
+    tried: int = 0
+    rejected: int = 0
+    hopeless: int = 0  # windows in which it made hardly any progress, up to here
+
+
 class Run:
     """One run of a task: its memory, its buffers, and what has been collected from them."""
 
@@ -66,6 +78,7 @@ class Run:
     budget = _FIRST_BUDGET
     compiled_events: Any = None
     _history: Any = None
+    _mark = Mark()
 
     def __init__(self, task: Task) -> None:
         self.task, self.stepper, self.system, self.first = task, task.stepper, task.system, task.y0
@@ -112,10 +125,22 @@ class Run:
         context = self.stepper.new_context(compiled.extra)
         compiled.fill(context)
         self.supplied = [*self.supplied, *compiled.supplied.values()]
-        RunState.set(memory, event_kernel=compiled.address)
+        RunState.set(memory, event_kernel=compiled.address, **self._addresses_for_events(compiled))
+        RunState.vector(memory, "event_exact")[:] = compiled.exact
         RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
         RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
         return context
+
+    def _addresses_for_events(self, compiled: Any) -> dict[str, int]:
+        """Kernels for the accelerations and multipliers that events need."""
+        system, fields = self.system, {"event_state": self.system.state_size, "event_rows": self.system.m}
+        if compiled.needs_motion:
+            fields["event_rate"] = kernels(system).derivative
+            fields["event_dense_rate"] = dense_derivative.address
+        if compiled.needs_multipliers and self.stepper.columns == system.state_size:
+            fields["event_multipliers"] = kernels(system).multipliers
+            fields["event_dense_multipliers"] = dense_multipliers.address
+        return fields
 
     def _new_buffers(self) -> None:
         task, size, rows = self.task, self.stepper.columns, self.rows
@@ -125,15 +150,15 @@ class Run:
             further = self.stepper.step_columns(task.dense_output, task.t_eval is not None)
             self.steps = np.empty((rows, loop.STEP_COLUMNS + further))
         self.rejections = np.empty((rows, loop.REJECTION_COLUMNS))
-        self.found = np.empty((64 + len(task.events), 2 + size))
+        self.found = np.empty((64 + MOST_IN_STEP * len(task.events), 2 + size))
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
 
-    def use_history(self, history: Any) -> None:
-        """Begin with the solution known at a few points."""
+    def use_history(self, history: Callable[[np.ndarray], Any]) -> None:
+        """Begin with the solution known at a few points, which this finds for a consistent start."""
         self._history = history
 
     def _begin(self) -> int:
@@ -150,8 +175,9 @@ class Run:
 
     def _fill_history(self) -> None:
         """The points that are known beforehand."""
-        run, times, first = RunState.of(self.memory), self._history.t, self.state.copy()
-        states = self.stepper.fill_history(self.memory, self.context, self._history)
+        history = self._history(self.first)
+        run, times, first = RunState.of(self.memory), history.t, self.state.copy()
+        states = self.stepper.fill_history(self.memory, self.context, history)
         if not run["keep_points"]:
             times, states = times[:1], first[None, :]
         if run["keep_points"] or run["next_eval"]:
@@ -238,13 +264,29 @@ class Run:
         """One call, of about a tenth of a second."""
         usual = self.budget
         before = self.tried
-        RunState.set(self.memory, budget=int(max(1, min(usual, limit - before))))
+        window = max(_SHORTEST_WINDOW, self.task.max_steps // _WINDOWS)
+        steps = min(usual, limit - before, self._mark.tried + window - before)
+        RunState.set(self.memory, budget=int(max(1, steps)))
         begin = time.perf_counter()
         code = self.advance()
         took = max(time.perf_counter() - begin, 1e-9)
         fitting = int((self.tried - before) * _SECONDS_PER_CALL / took)
         self.budget = max(10, min(100 * usual, fitting, 10**9))
+        if code == loop.FULL and self.tried >= self._mark.tried + window and self._chatters():
+            return loop.CHATTERING
         return code
+
+    def _chatters(self) -> bool:
+        """Whether, in two windows one after the other, many steps failed and the end is out of reach at this
+        pace.  Windows are counted in steps, so that it does not depend on the machine.
+        """
+        mark, now = self._mark, Mark(self.t, self.tried, self.counts[2])
+        tried, failed = now.tried - mark.tried, now.rejected - mark.rejected
+        progress = abs(now.t - (mark.t if mark.tried else self.task.t0))
+        needed = abs(self.task.t1 - now.t) * tried / max(progress, 1e-300)
+        hopeless = failed > _MANY_FAILURES * tried and needed > _OUT_OF_REACH * self.task.max_steps
+        self._mark = now._replace(hopeless=mark.hopeless + 1 if hopeless else 0)
+        return self._mark.hopeless >= 2
 
     def collect(self) -> None:
         """Put the full buffers aside, for others."""
@@ -273,8 +315,10 @@ class Run:
     def record(self, collected: Collected) -> Record:
         """What dense output needs."""
         beside_points = self.task.keep_steps and self.task.t_eval is not None
+        solved = self.system.solved_in(self.context) if self.system.solves else None
+        first, last = self.first, self.state.copy()
         return Record(
-            self.task.t0, self.t, self.state.copy(), collected.points, collected.steps, beside_points
+            self.task.t0, self.t, first, last, solved, collected.points, collected.steps, beside_points
         )
 
     def events_in(

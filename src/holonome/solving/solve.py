@@ -85,10 +85,10 @@ def solve(
     t_eval
         Times at which the solution is wanted.  Then only these points are kept.
     dense_output
-        Provide ``sol.sol(t)``, the solution at any time.
+        Provide ``sol.sol(t)``, the solution at any time: (q, v), or (q, v, s) with first-order states.
     events
-        One or several callables of any of t, q, v, p (with scipy's attributes ``terminal`` and
-        ``direction``), or :class:`holonome.Event` objects.
+        One or several callables of any of t, q, v, p, a, lam, s, w (with scipy's attributes ``terminal``
+        and ``direction``), or :class:`holonome.Event` objects.
     first_step, max_step
         Initial and largest step size.
     step
@@ -165,7 +165,8 @@ def solve(
         stepper.watch_stiffness(run.memory)
     known = stepper.known_times(t0)
     if known is not None:
-        run.use_history(_known_points(task, known))
+        _refuse_short_interval(task, known)
+        run.use_history(partial(_known_points, task, known))
     legs, outcome = _carry_out(run, relay, v0 is None, repair, progress)
     remarks = ()
     if motion == SMOOTH:
@@ -235,11 +236,27 @@ def new_stepper(
     return method.integrator.stepper(Request(system, formulation, size, 1 if t1 > t0 else -1))
 
 
-def _known_points(task: Task, times: np.ndarray) -> Solution:
-    """The first points of a run at constant order, to rounding."""
-    system, y0 = task.system, task.y0
-    n, end = system.n, float(times[-1]) if times.size > 1 else task.t1
+def _known_points(task: Task, times: np.ndarray, y0: np.ndarray) -> Solution:
+    """The first points of a run at constant order, from its start, to rounding."""
+    system, n = task.system, task.system.n
+    if times.size == 1:
+        costs = dict.fromkeys(("nfev", "steps", "rejections", "projections"), 0)
+        known = {"system": system, "method": "", "status": 0, "outcome": "", "rtol": task.rtol, "atol": 0.0}
+        return Solution({**known, **costs, "t": times, "states": y0[np.newaxis]})
     start: dict[str, Any] = (
         {"q0": y0[:n], "v0": y0[n : 2 * n], "s0": y0[2 * n :] if system.states else None} if n else {"q0": y0}
     )
-    return solve(system, (task.t0, end), **start, method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
+    span = (task.t0, float(times[-1]))
+    found = solve(system, span, **start, method="dop853", rtol=1e-14, atol=1e-14, t_eval=times)
+    if not found.success:
+        raise ValueError(f"method: a constant order begins with {times.size} known points; {found.message}")
+    return found
+
+
+def _refuse_short_interval(task: Task, times: np.ndarray) -> None:
+    """A run at constant order takes one step behind its known points at least."""
+    if abs(times[-1] - task.t0) >= abs(task.t1 - task.t0) * (1 - 1e-12):
+        raise ValueError(
+            f"t_span: BDF of constant order {times.size} begins behind {times.size} known points, at "
+            f"t = {times[-1]:.6g}, but the run ends at {task.t1:.6g}; give a smaller step or a lower order"
+        )
