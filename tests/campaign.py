@@ -57,6 +57,7 @@ def trials(seed: int, skip: list[str]) -> Iterator[dict[str, Any]]:
     from random_systems.reference import NoReference
     from random_systems.verdict import kind_of, outcome
 
+    began = time.perf_counter()
     yield {"seed": seed, "begins": "reference"}
     try:
         case = Case(seed)
@@ -69,7 +70,9 @@ def trials(seed: int, skip: list[str]) -> Iterator[dict[str, Any]]:
     except (NoReference, np.linalg.LinAlgError) as error:
         reason = str(error)
     growth = float(f"{reference.growth[-1]:.2g}") if reference else None
-    yield {"seed": seed, "structure": case.structure.name, "growth": growth, "no_reference": reason}
+    seconds = round(time.perf_counter() - began, 1)
+    known = {"structure": case.structure.name, "growth": growth, "no_reference": reason, "seconds": seconds}
+    yield {"seed": seed, **known}
     yield {"seed": seed, "begins": "system"}
     try:
         system = case.system()

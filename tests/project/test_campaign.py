@@ -14,7 +14,9 @@ from random_systems.cases import Case
 from random_systems.structures import draw
 from random_systems.verdict import outcome
 
-SEEDS = list(range(20))
+SEEDS = [3, 11, 22, 23, 25, 27, 29, 31, 35, 36, 38, 42, 43, 45, 51, 54, 56, 57, 65, 67]
+"""Some whose reference takes less than a second."""
+
 WRONG = {"silent", "raw", "crash", "hang"}
 
 BAD_WORKER = """
@@ -45,7 +47,7 @@ def test_there_are_two_hundred_structures():
 
 def test_what_is_wrong_is_called_so():
     """The reference is of another system, with two per mille more force."""
-    case = Case(5)
+    case = Case(43)
     system, force = case.system(), case.part.force
     times = np.linspace(0, case.t_end, 6)
     assert outcome(case, system, "auto", 1e-6, case.reference(times))["result"] == "right"
