@@ -115,3 +115,10 @@ def test_friction_beside_a_coordinate_without_mass(coordinates, unit):
     np.testing.assert_allclose(found.a[:-1, 0], expected.a[:, 0], rtol=1e-9)
     np.testing.assert_allclose(found.lam[:-1, 0], expected.lam[:, 0], rtol=1e-9)
     np.testing.assert_allclose(found.q[:-1, -1], expected.q[:, -1], rtol=1e-7)
+
+
+def test_functions_that_cannot_be_traced_are_refused_for_the_reason_they_are():
+    with pytest.raises(hn.ModelError, match=r"constraint: cannot be traced .* forces of lam needs"):
+        hn.System(
+            np.eye(2), lambda v, lam: -lam[0] * v, lambda q: {1: float(q[0]) ** 2 + float(q[1]) ** 2 - 1}[1]
+        )
