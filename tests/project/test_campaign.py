@@ -78,5 +78,5 @@ def test_a_campaign_goes_on_where_it_ended(tmp_path, monkeypatch):
         campaign.run(argparse.Namespace(out=out, systems=systems, seed=0, minutes=1.0, jobs=1))
     assert [record["seed"] for record in campaign.read_records(out)] == [0, 1, 2, 3]
     table = campaign.report(out)
-    assert "4 systems of 1 structures, 8 runs" in table
+    assert "4 systems of 1 structures, 8 runs. In 0 of them" in table
     assert "| auto | 4 | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 0 |" in table
