@@ -18,7 +18,7 @@ def names_in(file: str) -> set[str]:
     return {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize(("file", "test"), NAMED, ids="::".join)
+@pytest.mark.parametrize(("file", "test"), NAMED)
 def test_named_tests_exist(file, test):
     assert test in names_in(file)
 
