@@ -80,3 +80,45 @@ def test_guess_is_checked():
         hn.solve(system, (0, 1), [1, 0], lam0=[np.nan])
     with pytest.raises(ValueError, match="lam0: no force"):
         hn.solve(hn.mechanisms.pendulum().system, (0, 1), [1, 0], lam0=[1])
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("coordinates", [2, 6])
+def test_friction_beside_a_coordinate_without_mass(coordinates, unit):
+    """A bead on a wire with friction, whose height is one more coordinate, without mass, in any unit of mass.
+    The other beads are there for a mass matrix that is solved in another way.
+    """
+    beads, root = coordinates // 2, np.random.default_rng(1).normal(size=(coordinates, coordinates))
+
+    def friction(v, lam):
+        return 0.3 * np.sqrt(lam[0] ** 2 + 0.01 * unit**2) * v / np.sqrt(v @ v + 0.01)
+
+    def constraint(q):
+        return np.array([np.sqrt(q[2 * i : 2 * i + 2] @ q[2 * i : 2 * i + 2]) - 1 for i in range(beads)])
+
+    mass = unit * (np.eye(coordinates) + root.T @ root / coordinates)
+    weight = unit * np.tile([0.0, -9.81], beads)
+    without = hn.System(mass, lambda v, lam: weight - friction(v, lam), constraint)
+    block = np.zeros((coordinates + 1, coordinates + 1))
+    block[:-1, :-1] = mass
+    system = hn.System(
+        block,
+        lambda v, lam: np.append(weight - friction(v[:-1], lam), 0.0),
+        lambda q: np.append(constraint(q[:-1]), q[-1] - np.sin(q[1])),
+    )
+    q0, v0 = np.tile([0.6, -0.8], beads), np.tile([0.8, 0.6], beads)
+    given = {"rtol": 1e-10, "atol": 1e-12, "method": "dop853"}
+    expected = hn.solve(without, (0, 1), q0, v0, **given)
+    found = hn.solve(
+        system, (0, 1), np.append(q0, np.sin(q0[1])), np.append(v0, np.cos(q0[1]) * v0[1]), **given
+    )
+    np.testing.assert_allclose(found.a[:-1, 0], expected.a[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(found.lam[:-1, 0], expected.lam[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(found.q[:-1, -1], expected.q[:, -1], rtol=1e-7)
+
+
+def test_functions_that_cannot_be_traced_are_refused_for_the_reason_they_are():
+    with pytest.raises(hn.ModelError, match=r"constraint: cannot be traced .* forces of lam needs"):
+        hn.System(
+            np.eye(2), lambda v, lam: -lam[0] * v, lambda q: {1: float(q[0]) ** 2 + float(q[1]) ** 2 - 1}[1]
+        )

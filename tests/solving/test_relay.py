@@ -193,3 +193,17 @@ def test_dense_output_of_an_ode_spans_the_legs():
     assert "→" in solution.method
     np.testing.assert_allclose(solution.sol(solution.t[::50]), solution.x[:, ::50], rtol=1e-6, atol=1e-9)
     assert solution.sol(200.0)[2] == pytest.approx(np.exp(-0.2), rel=1e-4)
+
+
+def test_stiffness_beside_redundant_rows_does_not_end_a_run():
+    """There is no relay where rows depend on each other; the explicit method goes on to the end."""
+
+    def constraint(q):
+        rows = np.array([q[0] - np.cos(q[2]), q[1] - np.sin(q[2])])
+        return np.append(rows, 2 * rows[0] - rows[1])
+
+    rest = np.array([1.0, 0.01, 0.01])
+    system = hn.System(np.ones(3), lambda q: -2e4 * (q - rest), constraint)
+    sol, same = (hn.solve(system, (0, 1), [1.0, 0, 0], method=method) for method in ("auto", "dop853"))
+    assert sol.success, sol.message
+    np.testing.assert_array_equal(sol.q[:, -1], same.q[:, -1])

@@ -1048,3 +1048,23 @@ def test_argument_names(function, names):
 def test_argument_names_need_names(function):
     with pytest.raises(TypeError, match=r"takes \*"):
         argument_names(function)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.bool_, np.longdouble])
+def test_captured_scalars_of_numpy(kind):
+    """As a closure, in a container, as an attribute and as a default, on either side of a traced scalar."""
+    two = kind(2)
+
+    class Held:
+        pass
+
+    held = Held()
+    held.value = two
+
+    def function(q, default=two):
+        return [two * q[0], q[0] / two, q[0] + [two][0], held.value - q[0], {"a": two}["a"] * q[1] * default]
+
+    expression, _ = trace(function, {"q": traced(Q, (3,))})
+    point = np.array([0.3, -1.2, 0.7])
+    values = ca.Function("f", [Q], [expression])(point).full().ravel()
+    np.testing.assert_allclose(values, np.array(function(point), dtype=float), rtol=1e-15)

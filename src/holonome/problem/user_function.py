@@ -274,8 +274,8 @@ class UserFunction:
                 )
         elif self.further:
             raise ModelError(
-                f"{self.role}: cannot be traced ({reason}), which a system with states, unknowns or "
-                "invariants needs; write it with NumPy functions"
+                f"{self.role}: cannot be traced ({reason}), which a system with states, unknowns, "
+                "invariants or forces of lam needs; write it with NumPy functions"
             )
         failure = ModelError(f"{self.role}: cannot be evaluated")
         for point in probe_points(self.n):

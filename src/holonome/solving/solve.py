@@ -188,6 +188,8 @@ def _carry_out(
             if relay and Context.of(run.context)["dense_calls"] == 0:
                 code = go_on(legs, progress)
             else:
+                if relay:
+                    run.stepper.watch_stiffness(run.memory, False)
                 code = run.go_on(progress)
     if callable(progress) and not legs[-1].full:
         progress(legs[-1].fraction)  # a short run tells its progress once

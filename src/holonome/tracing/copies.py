@@ -180,7 +180,7 @@ class Copies:
     def _stand_in(self, value: Any) -> Any:
         """An instance of the copy of its class, with a shallow copy of the attributes."""
         kind = type(value)
-        version = self.replace(kind)
+        version = self.replace(kind) if is_copied(kind) else kind
         if version is kind:
             return value
 
