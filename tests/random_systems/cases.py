@@ -138,11 +138,8 @@ class MechanicalCase:
 
     def arguments(self, rtol: float) -> dict[str, Any]:
         """What ``solve`` is given besides system and method."""
-        L, T, n = self.length, self.time, self.part.n
-        sizes = np.concatenate([np.full(n, L), np.full(n, L / T), np.ones(len(self.part.states))])
+        L, T = self.length, self.time
         given = {"t_span": (0.0, self.t_end * T), "q0": self.q0 * L, "v0": self.v0 * L / T, "rtol": rtol}
-        if self.structure.scaled:
-            given["atol"] = 1e-3 * rtol * sizes
         if self.structure.parameters:
             given["parameters"] = {"strength": 1.0, "shift": np.zeros(2)}
         return given

@@ -89,9 +89,6 @@ class GeneralCase:
         given: dict[str, Any] = {"t_span": (0.0, self.t_end * T), "q0": self.x0 * L, "rtol": rtol}
         if self.order == 2:
             given["v0"] = self.v0 * L / T
-        if self.structure.scaled:
-            sizes = [L / T**level for level in range(self.order) for _ in range(self.n)]
-            given["atol"] = 1e-3 * rtol * np.array(sizes)
         if self.structure.parameters:
             given["parameters"] = {"strength": 1.0}
         return given
