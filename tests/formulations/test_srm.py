@@ -921,7 +921,7 @@ def test_runs_are_checked():
     problem, _ = paper.example_6_1()
     free = hn.System(np.eye(2), [0.0, -1.0])
     pendulum = hn.mechanisms.pendulum()
-    with pytest.raises(ValueError, match=r"x0: g = \[1.5\] at the start"):
+    with pytest.raises(ValueError, match=r"q0: g = \[1.5\] at the start"):
         hn.solve(problem, (0, 1), [2, 0])
     with pytest.raises(ValueError, match="v0: a problem of index 2 has no velocities"):
         hn.solve(problem, (0, 1), [1, 0], [0, 0])

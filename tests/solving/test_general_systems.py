@@ -260,7 +260,7 @@ def test_what_is_wrong_is_named():
         hn.ODE(lambda q: q, n=2)
     with pytest.raises(ValueError, match="s0"):
         hn.solve(hn.System(1.0, force, n=1), (0, 1), [0], s0=[1.0])
-    with pytest.raises(ValueError, match="x0"):
+    with pytest.raises(ValueError, match="q0"):
         hn.solve(hn.ODE(lambda x: x, n=2), (0, 1), [1.0])
 
 
@@ -386,7 +386,7 @@ def test_results_with_states_are_exported(tmp_path):
     assert list(mixed.to_pandas().columns) == columns
     with pytest.raises(ValueError, match=r"atol: shape \(3,\); give a number or 2 values"):
         hn.solve(ode, (0, 1), [1, 0], atol=[1, 1, 1])
-    with pytest.raises(ValueError, match="v0: an ODE has x0 alone"):
+    with pytest.raises(ValueError, match="v0: an ODE has initial values q0 alone"):
         hn.solve(ode, (0, 1), [1, 0], [1, 0])
     assert hn.consistent(
         hn.System(1.0, lambda q, s: -q, n=1, states={"s": 1.0}, rate=lambda s: -s), [1]

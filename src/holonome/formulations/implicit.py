@@ -35,6 +35,7 @@ import numpy as np
 
 from holonome.algebra import sparse
 from holonome.algebra.elimination import Elimination
+from holonome.arguments import checked
 from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call
 from holonome.machine.compiled import made_once
@@ -135,9 +136,7 @@ def rate_of_states(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> c
 def tested(which: str, model: Model, size: int) -> np.ndarray:
     """A mask over the unknowns: positions, positions and velocities, or all; first-order states always."""
     n, state = model.n, model.y.numel()
-    count = {"q": n, "qv": 2 * n, "all": size}.get(which)
-    if count is None:
-        raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
+    count = {"q": n, "qv": 2 * n, "all": size}[checked("error_test", which)]
     number = np.arange(size)
     return ((number < count) | ((number >= 2 * n) & (number < state))).astype(float)
 

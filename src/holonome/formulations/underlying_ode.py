@@ -14,6 +14,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.dynamics.emitted import Emitted
 from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
@@ -53,6 +54,9 @@ class UnderlyingODE(Formulation):
 
     projection: bool = True
     offers: ClassVar[tuple[str, ...]] = ("rate", "residual")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def projects(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
