@@ -269,6 +269,7 @@ ARGUMENTS: dict[str, Kind] = {
     "window": POSITIVE,
     "substeps": either(whole(1), by_name(whole(1), "a dict of such numbers")),
     "nodes": optional(whole(2)),
+    "update": optional(either(TEXT, by_name(FINITE, "a dict of weights"))),
     "LocalIteration.rtol": NOT_NEGATIVE,
     "LocalIteration.atol": NOT_NEGATIVE,
     "LocalIteration.projection": TRUTH,

@@ -413,6 +413,11 @@ CALLS: dict[str, tuple] = {
         {},
         {"iteration": set(), "refresh": set(), "error_test": set()},
     ),
+    "LocalIteration, solvers": (
+        lambda **given: hn.solve_coupled(HALVES, (0, 0.1), [0, 0], method=hn.LocalIteration(0.1, **given)),
+        {},
+        {"solvers": set(), "update": {"None"}},
+    ),
     "LocalIteration": (
         hn.LocalIteration,
         {"window": 0.1},

@@ -66,10 +66,10 @@ def names_or_number(names: Any, n: Any, what: str, letter: str = "x") -> list[st
         raise ModelError(f"n: the number of {what} is not known; give names=[...] or n=...")
     if names is None:
         names = [f"{letter}{i}" for i in range(n)]
-    if not names:
-        raise ModelError(f"{'names' if n is None else 'n'}: there must be at least one of the {what}")
     if n is not None and len(names) != n:
         raise ModelError(f"names: {len(names)} names, but n = {n}; leave n out")
+    if not names:
+        raise ModelError(f"{'names' if n is None else 'n'}: there must be at least one of the {what}")
     return distinct_names("names", names, len(names))
 
 
