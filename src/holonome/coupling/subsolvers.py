@@ -127,10 +127,10 @@ class UserSolver:
         except (TypeError, ValueError):
             returned = []
         if len(returned) not in (2, 3) or any(x.shape != (n, t.size) for x in returned):
+            shapes = ", ".join(str(x.shape) for x in returned) or "none"
             raise ValueError(
-                f"solvers: the solver of {self._name!r} returned shapes "
-                f"{', '.join(str(x.shape) for x in returned) or 'none'}; it must return q, v and optionally a, each of "
-                f"shape {(n, t.size)}"
+                f"solvers: the solver of {self._name!r} returned shapes {shapes}; it must return q, v and "
+                f"optionally a, each of shape {(n, t.size)}"
             )
         if not all(np.all(np.isfinite(x)) for x in returned):
             raise WindowFailed(f"{self._name}: its solver returned values that are not finite")

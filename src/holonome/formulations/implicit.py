@@ -157,7 +157,8 @@ class ImplicitKernels:
     def _matrix(self) -> ca.SX:
         r, first = self.residual, self.system.state_size
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
-        return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare) + self._by_unknowns()
+        matrix = ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+        return matrix + self._by_unknowns() + self._by_supplied_values()
 
     def _by_unknowns(self) -> ca.SX:
         """What the unknowns of the system, which follow q, add to ∂F/∂q."""
@@ -166,6 +167,15 @@ class ImplicitKernels:
             return ca.SX(self.size, self.size)
         u_q = ca.substitute(model.u_q, model.q, r.Y[: model.n])
         return ca.horzcat(ca.jacobian(r.F, model.u) @ u_q, ca.SX(self.size, self.size - model.n))
+
+    def _by_supplied_values(self) -> ca.SX:
+        """What functions that cannot be traced add to ∂F/∂q and ∂F/∂v."""
+        r, model = self.residual, self.system.model
+        if not self.system.supplied:
+            return ca.SX(self.size, self.size)
+        state = model.y.numel()
+        added = ca.substitute(model.by_supplied_values(r.F), model.y, r.Y[:state])
+        return ca.horzcat(added, ca.SX(self.size, self.size - 2 * model.n))
 
     @property
     def _z(self) -> ca.SX:

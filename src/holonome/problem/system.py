@@ -32,7 +32,7 @@ from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
 from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.inertial import inertial_terms_of
-from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivative
+from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivatives
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction
 from holonome.problem.vectors import vector
@@ -88,7 +88,7 @@ class System(CompiledSystem):
         Names of the rows of ``constraint`` and then of ``velocity_constraint``, for messages and plots.
     derivatives : dict, optional
         Hand-written derivatives: ``constraint_q`` (m × n), ``force_q``, ``force_v`` (n × n).  They are
-        checked; they are needed only for functions that cannot be traced.
+        checked, and used where the function cannot be traced but they can; otherwise differences are taken.
     name : str, optional
         A name for messages and plots.
     drawing : Drawing, optional
@@ -206,9 +206,8 @@ class System(CompiledSystem):
         if self.inertial == "derived":
             model = replace(model, f=model.f - sum(model.inertial))
         model = with_elements(model, self._elements, found.expressions, self.functions)
-        written = self._derivatives.get("constraint_q")
-        if written is not None and "G" in model.given and "t" not in self.functions["constraint"].arguments:
-            model = with_written_derivative(model, written, self.parameters, self.symbols["p"])
+        if self._derivatives and found.supplied:
+            model = with_written_derivatives(model, self._derivatives, self.functions, found)
         self.model = model
         if model.h.numel():
             require_linear_velocity_constraint(model, self.functions["velocity_constraint"])
