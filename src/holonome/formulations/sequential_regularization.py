@@ -359,7 +359,8 @@ class _Iteration:
             return self._motion(e.By(y))  # (2.4), (4.4)
         if self.srm.variant == "underlying":
             a = e.f - self.all.lift(e.C @ e.f + e.gamma)
-            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg :], e.r)  # (4.12a)
+            position, velocity = ca.vertsplit(y, [0, self.mg, self.carried])
+            return ca.vertcat(e.v - e.G.T @ position, a - e.C.T @ velocity, e.r)  # (4.12a)
         return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)  # (4.14), (5.3)
 
     def rate(self, _):

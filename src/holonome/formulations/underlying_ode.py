@@ -80,13 +80,20 @@ class UnderlyingODE(Formulation):
                 f"constraints together; this has {model.n + model.rows}. "
                 "Use 'bdf' or 'ggl'"
             )
+        M = model.M.sparsity()
+        without = [i for i in range(model.n) if not M.has_nz(i, i)]
+        if without:
+            raise ValueError(
+                f"method: BDF on the underlying ODE needs M⁻¹, but mass[{without[0]}, {without[0]}] is zero. "
+                "Use 'bdf' or 'ggl', or an explicit method"
+            )
         emitted, state = Emitted(model), model.y.numel()
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
             dy["q"] - y["v"],
             dy["v"] - at(model, emitted.a, y),
             rate_of_states(model, y, dy),
-            y["lam"] - at(model, emitted.lam, y),
+            y["lam"] - at(model, emitted.implied, y),
         )
         return Residual(
             Y,
