@@ -395,7 +395,7 @@ def test_results_with_states_are_exported(tmp_path):
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_multipliers_may_jump_at_a_known_time(order):
-    """A force that jumps, and with it y: no step crosses the time, and the iterations begin anew behind it."""
+    """A force jumps, and with it y: no step crosses that time, and the iterations begin anew behind it."""
     kind = {2: hn.Index2System, 3: hn.Index3System}[order]
     jumping = kind(
         lambda t, x: np.array([np.where(t > 0.5, 1.0, -1.0), x[0] + np.where(t > 0.5, 3.0, 0.0)]),
