@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import Kind, checked, read, real_array, shown
 from holonome.formulations.sequential_regularization import MOST_ITERATIONS, SRM, Regularized, regularized
 from holonome.problem.general import Index2System, Index3System
 from holonome.problem.system import System
@@ -106,9 +107,12 @@ def solve_bvp(
     (True, True)
     """
     if not isinstance(system, System | Index2System | Index3System):
-        raise TypeError(f"system: {system!r} is not an hn.System, hn.Index2System or hn.Index3System")
-    if parameters:
-        system = system.with_parameters(**parameters)
+        raise TypeError(f"system: {shown(system)} is not an hn.System, hn.Index2System or hn.Index3System")
+    if parameters is not None:
+        system = system.with_parameters(**checked("parameters", parameters))
+    if srm is not None and not isinstance(srm, SRM):
+        raise TypeError(f"srm: {shown(srm)} is not an hn.SRM")
+    boundary, tol, max_nodes = map(checked, ("boundary", "tol", "max_nodes"), (boundary, tol, max_nodes))
     if isinstance(system, System) and (system.states or system.unknowns):
         raise ValueError(
             "system: boundary value problems do not support states and unknowns; use hn.Index2System"
@@ -116,6 +120,9 @@ def solve_bvp(
     iteration = _Iteration(system, srm, boundary)
     times, x = _initial_mesh(mesh, guess, iteration.size)
     return iteration.solve(times, x, tol, max_nodes)
+
+
+_CONDITIONS = Kind("a function that returns numbers", real_array)
 
 
 def _with_defaults(srm: SRM | None, order: int) -> SRM:
@@ -199,7 +206,7 @@ class _Iteration:
         """The boundary conditions, and the constraints at the left end."""
         n = self._n
         ends = (xa, xb) if self._order == 1 else (xa[:n], xb[:n], xa[n:], xb[n:])
-        given = np.atleast_1d(np.asarray(self._boundary(*ends), dtype=float)).ravel()
+        given = read(_CONDITIONS, "boundary", self._boundary(*ends)).ravel()
         constraints = self._equations.constraints(t0, xa)
         wanted = self.size - constraints.size
         if given.size != wanted:
@@ -280,19 +287,11 @@ class _Functions:
 
 
 def _initial_mesh(mesh: Any, guess: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        times = np.asarray(mesh, dtype=float)
-    except (TypeError, ValueError):
-        times = np.zeros(0)
-    if times.ndim != 1 or times.size < 2 or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
-        raise ValueError(f"mesh: {mesh!r}; give at least two times in increasing order")
+    times = checked("mesh", mesh)
     if guess is None:
         return times, np.zeros((size, times.size))
-    values = (
-        np.array([guess(t) for t in times], dtype=float).T
-        if callable(guess)
-        else np.asarray(guess, dtype=float)
-    )
+    values = checked("guess", [guess(t) for t in times] if callable(guess) else guess)
+    values = values.T if callable(guess) else values
     if values.shape != (size, times.size):
         raise ValueError(
             f"guess: shape {values.shape}; expected ({size}, {times.size})"

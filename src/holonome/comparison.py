@@ -7,18 +7,20 @@ import csv
 import io
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.arguments import checked, shown
 from holonome.errors import HolonomeError
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.system import System
 from holonome.results.solution import Solution, optional
-from holonome.solving.arguments import time_span
+from holonome.solving.arguments import absolute_tolerances, checked_system, time_span
 from holonome.solving.methods import SMOOTH, Method, resolve
 from holonome.solving.solve import solve
 
@@ -252,10 +254,11 @@ def compare(
     """
     named = _labelled(methods)
     problem = (system, time_span(t_span), q0, v0)
-    rtols = [float(rtol) for rtol in np.atleast_1d(rtols)]
-    for rtol in rtols:
-        if not 0 < rtol < 1:
-            raise ValueError(f"rtols: {rtol!r}; give numbers between 0 and 1")
+    rtols = checked("rtols", [rtols] if isinstance(rtols, Real) else rtols)
+    max_steps, progress = checked("max_steps", max_steps), checked("progress", progress)
+    system = checked_system(system, None, None)
+    if atol is not None:
+        absolute_tolerances(atol, system.n, system.levels, len(system.states))
     unusable = {"method", "rtol", "t_eval", "dense_output", "events", "keep_steps"} & set(options)
     if unusable:
         raise ValueError(f"{min(unusable)}: compare chooses it itself; leave it out")
@@ -279,9 +282,18 @@ def _labelled(methods: Any) -> dict[str, Any]:
     """The methods by the names that they have in the table."""
     if isinstance(methods, (str, Method)):
         methods = [methods]
+    if isinstance(methods, np.ndarray) or not isinstance(methods, Iterable):
+        raise TypeError(f"methods: {shown(methods)}; give a list of names or Methods, or a dict of them")
+    if not isinstance(methods, Mapping):
+        methods = list(methods)
     for method in methods.values() if isinstance(methods, Mapping) else methods:
-        if method != SMOOTH:
-            resolve(method)
+        if not (isinstance(method, str) and method == SMOOTH):
+            try:
+                resolve(method)
+            except ValueError as error:
+                raise ValueError(f"methods: {str(error).removeprefix('method: ')}") from None
+    if not methods:
+        raise ValueError("methods: none given; give at least one")
     if isinstance(methods, Mapping):
         return dict(methods)
     labels = [method if isinstance(method, str) else method.label for method in methods]
@@ -308,7 +320,8 @@ def _reference(problem: tuple, given: Any, options: dict[str, Any]) -> tuple[Exp
                 f"reference: {given!r}; give a Solution made with dense_output=True, or a callable of the "
                 "times"
             )
-        return (times, *_positions_and_velocities(source(times))), 0.0
+        q, v = _positions_and_velocities(source(times))
+        return (times, checked("reference", q), checked("reference", v)), 0.0
     runs = [
         solve(*problem, **options, rtol=rtol, atol=1e-2 * rtol, dense_output=True)
         for rtol in (_REFERENCE_RTOL, _CHECK_RTOL)

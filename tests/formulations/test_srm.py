@@ -847,14 +847,14 @@ def test_boundary_value_problems_are_checked(change, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"variant": "regular"}, "variant 'regular' is not known; choose one of invariant"),
-        ({"E": "I"}, "E = 'I' is not known"),
-        ({"eps": 0}, "eps = 0; give a positive number"),
-        ({"eps": [1e-3, 1e-4]}, "eps has 2 values; give as many as iterations"),
-        ({"iterations": 0}, "iterations = 0"),
-        ({"alpha": (-1, 1)}, "alpha = .*none negative"),
-        ({"y0": "zero"}, "y0 = 'zero'; give 'consistent'"),
-        ({"post_stabilization": -1}, "post_stabilization = -1"),
+        ({"variant": "regular"}, "variant: 'regular'; give 'invariant'"),
+        ({"E": "I"}, "E: 'I'; give 'identity'"),
+        ({"eps": 0}, "eps: 0 is possible only with"),
+        ({"eps": [1e-3, 1e-4]}, "eps: 2 values; give as many as iterations"),
+        ({"iterations": 0}, "iterations: 0; give a whole number from 1 to 50"),
+        ({"alpha": (-1, 1)}, "alpha: .*none negative"),
+        ({"y0": "zero"}, "y0: 'zero'; give 'consistent'"),
+        ({"post_stabilization": -1}, "post_stabilization: -1"),
     ],
 )
 def test_arguments_of_srm(arguments, message):
@@ -921,7 +921,7 @@ def test_runs_are_checked():
     problem, _ = paper.example_6_1()
     free = hn.System(np.eye(2), [0.0, -1.0])
     pendulum = hn.mechanisms.pendulum()
-    with pytest.raises(ValueError, match=r"x0: g = \[1.5\] at the start"):
+    with pytest.raises(ValueError, match=r"q0: g = \[1.5\] at the start"):
         hn.solve(problem, (0, 1), [2, 0])
     with pytest.raises(ValueError, match="v0: a problem of index 2 has no velocities"):
         hn.solve(problem, (0, 1), [1, 0], [0, 0])
@@ -929,7 +929,7 @@ def test_runs_are_checked():
         hn.solve(problem, (0, 1), [1, 0], method="dop853")
     with pytest.raises(ValueError, match="this system has none"):
         hn.solve(free, (0, 1), [1, 0], method="srm")
-    with pytest.raises(ValueError, match="alpha has no meaning for variant 'invariant' at index 3"):
+    with pytest.raises(ValueError, match="alpha: it has no meaning for variant 'invariant' at index 3"):
         hn.solve(pendulum.system, (0, 1), pendulum.q0, method=hn.Method(hn.SRM(alpha=(1, 1)), HEUN))
     with pytest.raises(ValueError, match="lets the constraints drift"):
         hn.solve(problem, (0, 1), [1, 0], method=hn.Method(hn.SRM(alpha=(1, 0)), HEUN))

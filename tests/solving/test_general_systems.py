@@ -260,7 +260,7 @@ def test_what_is_wrong_is_named():
         hn.ODE(lambda q: q, n=2)
     with pytest.raises(ValueError, match="s0"):
         hn.solve(hn.System(1.0, force, n=1), (0, 1), [0], s0=[1.0])
-    with pytest.raises(ValueError, match="x0"):
+    with pytest.raises(ValueError, match="q0"):
         hn.solve(hn.ODE(lambda x: x, n=2), (0, 1), [1.0])
 
 
@@ -386,8 +386,29 @@ def test_results_with_states_are_exported(tmp_path):
     assert list(mixed.to_pandas().columns) == columns
     with pytest.raises(ValueError, match=r"atol: shape \(3,\); give a number or 2 values"):
         hn.solve(ode, (0, 1), [1, 0], atol=[1, 1, 1])
-    with pytest.raises(ValueError, match="v0: an ODE has x0 alone"):
+    with pytest.raises(ValueError, match="v0: an ODE has initial values q0 alone"):
         hn.solve(ode, (0, 1), [1, 0], [1, 0])
     assert hn.consistent(
         hn.System(1.0, lambda q, s: -q, n=1, states={"s": 1.0}, rate=lambda s: -s), [1]
     ).q.shape == (1,)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_multipliers_may_jump_at_a_known_time(order):
+    """A force jumps, and with it y: no step crosses that time, and the iterations begin anew behind it."""
+    kind = {2: hn.Index2System, 3: hn.Index3System}[order]
+    jumping = kind(
+        lambda t, x: np.array([np.where(t > 0.5, 1.0, -1.0), x[0] + np.where(t > 0.5, 3.0, 0.0)]),
+        np.array([0.0, 1.0]),
+        lambda x: x[1],
+        n=2,
+    )
+    told = []
+    sol = hn.solve(jumping, (0, 1), [0.0, 0.0], keep_steps=True, progress=told.append)
+    assert sol.success, sol.message
+    assert sol.steps < 150
+    assert told[-1] == 1.0
+    assert np.any(np.abs(sol.t - 0.5) < 1e-12)
+    assert abs(sol.x[0, -1] - (0.0 if order == 2 else -0.25)) < 1e-9
+    assert abs(sol.x[1, -1]) < 1e-6
+    assert abs(sol.y[0, -1] - sol.x[0, -1] - 3) < 1e-5

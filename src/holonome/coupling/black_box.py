@@ -7,7 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from holonome.arguments import checked, shown
 from holonome.errors import ModelError
+from holonome.problem.checks import names_or_number
 
 
 class WindowSolver(Protocol):
@@ -91,28 +93,14 @@ class BlackBox:
     ) -> None:
         if not callable(solver):
             raise TypeError(
-                f"solver: {solver!r} is not callable; give a function (t, q, v, force) that returns the "
+                f"solver: {shown(solver)} is not callable; give a function (t, q, v, force) that returns the "
                 "motion at the times t"
             )
         self.solver = solver
-        self.name = str(name)
-        self.names = _coordinate_names(names, n)
+        self.name = checked("name", name, ModelError)
+        self.names = names_or_number(names, n, "coordinates", "q")
         self.n = len(self.names)
         self.m = 0
 
     def __repr__(self) -> str:
         return f"BlackBox({self.name!r}, n={self.n})"
-
-
-def _coordinate_names(names: Sequence[str] | None, n: int | None) -> list[str]:
-    if names is None and n is None:
-        raise ModelError("n: the number of coordinates is not known; give names=[...] or n=...")
-    if isinstance(names, str):
-        raise ModelError(f"names: give a list of names, not the string {names!r}")
-    found = [f"q{i}" for i in range(int(n or 0))] if names is None else [str(name) for name in names]
-    if n is not None and names is not None and len(found) != n:
-        raise ModelError(f"n: {n!r}, but names has {len(found)} entries; leave n out")
-    if not found:
-        argument, given = ("n", n) if names is None else ("names", names)
-        raise ModelError(f"{argument}: {given!r}; a subsystem has at least one coordinate")
-    return found

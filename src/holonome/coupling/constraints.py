@@ -6,6 +6,7 @@ Quantities of all subsystems together are arrays (points × n), with the subsyst
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ class PositionCoupling:
                 name="coupling",
             )
         except ModelError as error:
-            raise ModelError(f"coupling: {str(error).removeprefix('constraint').lstrip(': ')}") from error
+            raise ModelError(re.sub(r"^constraint\b:?", "coupling:", str(error))) from error
         self.m = self.system.m
         if constraint_names is None:
             self.system.constraint_names = [f"coupling[{i}]" for i in range(self.m)]
@@ -120,7 +121,7 @@ class PositionCoupling:
 
 def _checked_arguments(function: Callable, parts: Mapping[str, slice]) -> list[str]:
     """The names of the arguments of a coupling."""
-    arguments = list(argument_names(function))
+    arguments = list(argument_names(function, "coupling"))
     for name in arguments:
         if name not in (*parts, "t", "p"):
             raise ModelError(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from holonome.arguments import checked, shown
 from holonome.coupling.black_box import BlackBox
 from holonome.coupling.constraints import Coupling, CouplingJacobians, LinearCoupling, PositionCoupling
 from holonome.coupling.joined import join
@@ -65,7 +66,7 @@ class CoupledSystem:
         self._set_subsystems(subsystems, name)
         if not callable(coupling):
             raise ModelError(
-                f"coupling: {coupling!r} is not callable; give a function of any of "
+                f"coupling: {shown(coupling)} is not callable; give a function of any of "
                 f"{', '.join(self.subsystems)}, t, p"
             )
         position_coupling = PositionCoupling(coupling, self.parts, parameters, constraint_names)
@@ -114,6 +115,7 @@ class CoupledSystem:
         (2, 1, ['x', 'y'])
         """
         systems, coupling, m = linear_form(A, B, C, D, r, d)
+        names = checked("names", names, ModelError)
         if names is not None and len(names) != len(systems):
             raise ModelError(f"names: {len(names)} names for {len(systems)} subsystems; give one for each")
         coupled = object.__new__(cls)
@@ -126,6 +128,8 @@ class CoupledSystem:
     def _set_subsystems(
         self, subsystems: Mapping[str, System | BlackBox] | Sequence[System | BlackBox], name: str
     ) -> None:
+        if not isinstance(subsystems, Mapping | Sequence) or isinstance(subsystems, str):
+            raise TypeError(f"subsystems: {shown(subsystems)}; give a dict or a list of hn.System")
         if not isinstance(subsystems, Mapping):
             count = len(subsystems)
             default_names = "xyz" if count <= 3 else [f"x{i + 1}" for i in range(count)]
@@ -134,7 +138,7 @@ class CoupledSystem:
             raise ModelError(f"subsystems: {len(subsystems)} given; a coupled system has at least two")
         for key, subsystem in subsystems.items():
             _check_subsystem(key, subsystem)
-        self.name = str(name)
+        self.name = checked("name", name, ModelError)
         self.subsystems = dict(subsystems)
         ends = np.cumsum([0, *[subsystem.n for subsystem in self.subsystems.values()]])
         self.parts = {
@@ -191,7 +195,7 @@ class CoupledSystem:
 
 def _check_subsystem(key: str, subsystem: Any) -> None:
     if not isinstance(subsystem, System | BlackBox):
-        raise TypeError(f"subsystems[{key!r}]: {subsystem!r} is neither an hn.System nor an hn.BlackBox")
+        raise TypeError(f"subsystems[{key!r}]: {shown(subsystem)} is neither an hn.System nor an hn.BlackBox")
     if isinstance(subsystem, System) and (
         subsystem.states or subsystem.unknowns or subsystem.model.lam.numel() or subsystem.model.I.numel()
     ):

@@ -62,7 +62,6 @@ def _new_driven_system(system: System, degree: int) -> System:
         p=p,
         f=model.f + force,
         elastic=None if model.elastic is None else replace(model.elastic, rest=model.elastic.rest + force),
-        suppliers=tuple(offset + added_size for offset in model.suppliers),
     )
     other.symbols = dict(system.symbols, p=p[: own_size + added_size])
     other._supplied = {offset + added_size: supplied for offset, supplied in system._supplied.items()}

@@ -29,16 +29,15 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from holonome.arguments import check_fields, checked, shown
 from holonome.coupling.coupled_system import CoupledSystem
 from holonome.coupling.initial_values import state_vector
 from holonome.coupling.result import CoupledSolution
@@ -113,21 +112,9 @@ class LocalIteration:
     check: bool = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.window, Real) and 0 < self.window < math.inf):
-            raise ValueError(f"window: {self.window!r}; give a positive number")
-        for argument in ("rtol", "atol"):
-            value = getattr(self, argument)
-            if not (isinstance(value, Real) and 0 <= float(value) < math.inf):
-                raise ValueError(f"{argument}: {value!r}; give a non-negative number")
+        check_fields(self)
         if self.rtol == 0 == self.atol and self.iterations is None:
             raise ValueError("atol: 0 together with rtol=0; one of them must be positive")
-        for argument, least in (("max_iterations", 2), ("iterations", 1), ("nodes", 2)):
-            value = getattr(self, argument)
-            if value is not None and not (isinstance(value, Integral) and int(value) >= least):
-                raise ValueError(f"{argument}: {value!r}; give a whole number of at least {least}")
-        for value in self.substeps.values() if isinstance(self.substeps, Mapping) else [self.substeps]:
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"substeps: {value!r}; give a positive whole number")
 
 
 def solve_coupled(
@@ -184,11 +171,14 @@ def solve_coupled(
     announce_first_use()
     if not isinstance(coupled, CoupledSystem):
         raise TypeError(
-            f"coupled: {coupled!r} is not an hn.CoupledSystem"
+            f"coupled: {shown(coupled)} is not an hn.CoupledSystem"
             + ("; use hn.solve" if isinstance(coupled, System) else "")
         )
     if not isinstance(method, LocalIteration):
-        raise TypeError(f"method: {method!r} is not an hn.LocalIteration; give hn.LocalIteration(window=...)")
+        raise TypeError(
+            f"method: {shown(method)} is not an hn.LocalIteration; give hn.LocalIteration(window=...)"
+        )
+    repair, progress = checked("repair", repair), checked("progress", progress)
     t0, t1 = time_span(t_span)
     q = state_vector("q0", q0, coupled)
     v = np.zeros(coupled.n) if v0 is None else state_vector("v0", v0, coupled)

@@ -122,12 +122,15 @@ class UserSolver:
         n = self._subsystem.n
         force = self._mesh.polynomial(t, forces)
         motion = self._solver(t.copy(), y[:n].copy(), y[n:].copy(), force)
-        returned = [np.asarray(x, dtype=float) for x in motion]
+        try:
+            returned = [np.asarray(x, dtype=float) for x in motion]
+        except (TypeError, ValueError):
+            returned = []
         if len(returned) not in (2, 3) or any(x.shape != (n, t.size) for x in returned):
+            shapes = ", ".join(str(x.shape) for x in returned) or "none"
             raise ValueError(
-                f"solvers: the solver of {self._name!r} returned shapes "
-                f"{', '.join(str(x.shape) for x in returned)}; it must return q, v and optionally a, each of "
-                f"shape {(n, t.size)}"
+                f"solvers: the solver of {self._name!r} returned shapes {shapes}; it must return q, v and "
+                f"optionally a, each of shape {(n, t.size)}"
             )
         if not all(np.all(np.isfinite(x)) for x in returned):
             raise WindowFailed(f"{self._name}: its solver returned values that are not finite")

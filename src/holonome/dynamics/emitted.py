@@ -48,6 +48,8 @@ class Emitted:
             + beta**2 * ca.vertcat(model.g, ca.SX(model.rows - model.position_rows, 1))
         )
         self.a, self.lam = saddle.solve(Mif, -level)
+        self.implied = self.lam
+        """λ from the forces, also where these depend on λ."""
         if model.lam.numel():
             self.a, self.lam = Mif - saddle.WiCt @ model.lam, model.lam
         self.margin = ca.fmin(

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 
 import numpy as np
 
 from holonome.algebra.saddle_point import RANK_TOLERANCE
+from holonome.arguments import checked, shown
 from holonome.dynamics.kernels import Kernels, dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.projection import nearest_point
 from holonome.dynamics.sparse_saddle import sparse_onto
@@ -117,6 +117,9 @@ def consistent(
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599952, -0.800036])
     """
+    if not isinstance(system, System):
+        raise TypeError(f"system: {shown(system)} is not an hn.System")
+    t0, repair = checked("t0", t0), checked("repair", repair)
     system.require_unchanged()
     y = system.full_state(q0, v0, s0)
     return consistent_state(system, y, t0, at_rest=v0 is None, fixed=fixed, metric=metric, repair=repair)
@@ -137,8 +140,7 @@ def consistent_state(
     q0, v0, s = y[:n], y[n : 2 * n], y[2 * n :]
     require_finite(q0=q0, v0=v0, s0=s)
     free = _free(system, fixed)
-    if metric not in ("mass", "euclidean"):
-        raise ValueError(f"metric: {metric!r} is not known; choose 'mass' or 'euclidean'")
+    metric = checked("metric", metric)
     point = _Point(system, kernels(system), float(t0), s)
     found = _by_projection(point, q0, v0) if free.all() and metric == "mass" else None
     if found is None:
@@ -314,9 +316,8 @@ def _what_is_wrong(function: UserFunction, point: dict, parameters: Parameters, 
 
 def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
     free = np.ones(system.n, bool)
-    for item in [fixed] if isinstance(fixed, (str, Integral)) else fixed:
-        if not isinstance(item, (str, Integral)):
-            raise ValueError(f"fixed: {item!r} is neither the name nor the number of a coordinate")
+    fixed = checked("fixed", fixed)
+    for item in [fixed] if isinstance(fixed, (str, int)) else fixed:
         if isinstance(item, str) and item not in system.names:
             raise ValueError(f"fixed: {item!r} is not a coordinate; there are {', '.join(system.names)}")
         index = system.names.index(item) if isinstance(item, str) else int(item)

@@ -21,7 +21,7 @@ more C v′ + γ = 0 with C = ∂w/∂v, D = ∂w/∂q, γ = D v + ∂w/∂t.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -54,7 +54,8 @@ class Elements:
 @dataclass(frozen=True, eq=False)
 class Model:
     """Symbols and expressions; ``given`` holds derivatives that are not taken from the expressions but
-    supplied (of functions that cannot be traced).
+    supplied (of functions that cannot be traced), ``slopes`` symbols of supplied values with their
+    derivatives with respect to q and v.
     """
 
     t: ca.SX
@@ -67,7 +68,7 @@ class Model:
     h: ca.SX
     V: ca.SX | None = None
     given: Mapping[str, ca.SX] = field(default_factory=dict)
-    suppliers: tuple[int, ...] = ()
+    slopes: Sequence[tuple[ca.SX, ca.SX, ca.SX]] = ()
     elastic: Elements | None = None
     s: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     r: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
@@ -150,6 +151,18 @@ class Model:
     def I_y(self) -> ca.SX:
         """∂I/∂(q, v, s)."""
         return ca.horzcat(self.by_q(self.I), ca.jacobian(self.I, self.v), ca.jacobian(self.I, self.s))
+
+    def by_supplied_values(self, x: ca.SX) -> ca.SX:
+        """What supplied values add to the derivative of an expression with respect to (q, v)."""
+        slopes = list(self.slopes)
+        if "G" in self.given:
+            slopes.append((self.g, self.G, ca.SX(self.g.numel(), self.n)))
+        if "A" in self.given:
+            slopes.append((self.h, self.given["D_h"], self.given["A"]))
+        return sum(
+            (ca.jacobian(x, values) @ ca.horzcat(by_q, by_v) for values, by_q, by_v in slopes),
+            ca.SX(x.numel(), 2 * self.n),
+        )
 
     def by_q(self, x: ca.SX) -> ca.SX:
         """Derivative with respect to q, the unknowns following."""

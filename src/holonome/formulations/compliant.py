@@ -33,6 +33,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
@@ -82,10 +83,7 @@ class Compliant(Formulation):
     offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.slack < 1:
-            raise ValueError(
-                f"Compliant: slack {self.slack!r}; give a number from 0 to 1, in units of the tolerance"
-            )
+        check_fields(self)
 
     def residual(self, model: Model) -> Residual:
         elastic = model.elastic

@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from holonome.dynamics.projection import METRICS
+from holonome.arguments import check_fields, shown
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual
@@ -77,11 +77,9 @@ class CoordinateProjection(Formulation):
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, (Index1, UnderlyingODE)):
             raise TypeError(
-                f"CoordinateProjection: {self.formulation!r} is not of index 1; use Index1() or "
-                "UnderlyingODE()"
+                f"formulation: {shown(self.formulation)} is not of index 1; use Index1() or UnderlyingODE()"
             )
-        if self.metric not in METRICS:
-            raise ValueError(f"metric: {self.metric!r} is not known; choose 'mass' or 'euclidean'")
+        check_fields(self)
 
     @property
     def damping(self) -> tuple[float, float] | None:  # type: ignore[override]

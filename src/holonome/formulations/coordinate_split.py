@@ -51,6 +51,7 @@ import casadi as ca
 import numpy as np
 from numba import njit
 
+from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
@@ -154,14 +155,7 @@ class CoordinateSplit(Formulation):
     offers: ClassVar[tuple[str, ...]] = ("residual",)
 
     def __post_init__(self) -> None:
-        if self.iteration not in ("CS", "CM"):
-            raise ValueError(f"iteration: {self.iteration!r} is not known; choose 'CS' or 'CM'")
-        if self.refresh not in ("step", "jacobian"):
-            raise ValueError(f"refresh: {self.refresh!r} is not known; choose 'step' or 'jacobian'")
-        if self.error_test not in _TESTS:
-            raise ValueError(
-                f"error_test: {self.error_test!r} is not known; choose {', '.join(map(repr, _TESTS))}"
-            )
+        check_fields(self)
 
     def residual(self, model: Model) -> Residual:
         """That of the GGL form, for its matrix; the error test is found with the split."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import ImplicitKernels, Residual, at, rate_of_states, tested, unknowns
@@ -57,13 +58,16 @@ class GGL(Formulation):
     predict_multipliers: bool = False
     offers: ClassVar[tuple[str, ...]] = ("residual",)
 
-    def residual(self, model: Model) -> Residual:
-        m, mg, state = model.rows, model.position_rows, model.y.numel()
+    def __post_init__(self) -> None:
+        check_fields(self)
         if self.independent and not self.predict_multipliers:
             raise ValueError(
                 f"error_test: {self.error_test!r} needs the split of the coordinates, so "
                 "predict_multipliers=True"
             )
+
+    def residual(self, model: Model) -> Residual:
+        m, mg, state = model.rows, model.position_rows, model.y.numel()
         Y, dY, y, dy = unknowns(model, mu=mg)
         F = ca.vertcat(
             dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"],

@@ -35,6 +35,7 @@ import numpy as np
 
 from holonome.algebra import sparse
 from holonome.algebra.elimination import Elimination
+from holonome.arguments import checked
 from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call
 from holonome.machine.compiled import made_once
@@ -135,9 +136,7 @@ def rate_of_states(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> c
 def tested(which: str, model: Model, size: int) -> np.ndarray:
     """A mask over the unknowns: positions, positions and velocities, or all; first-order states always."""
     n, state = model.n, model.y.numel()
-    count = {"q": n, "qv": 2 * n, "all": size}.get(which)
-    if count is None:
-        raise ValueError(f"error_test: {which!r} is not known; choose 'q', 'qv' or 'all'")
+    count = {"q": n, "qv": 2 * n, "all": size}[checked("error_test", which)]
     number = np.arange(size)
     return ((number < count) | ((number >= 2 * n) & (number < state))).astype(float)
 
@@ -158,7 +157,8 @@ class ImplicitKernels:
     def _matrix(self) -> ca.SX:
         r, first = self.residual, self.system.state_size
         spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
-        return ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare) + self._by_unknowns()
+        matrix = ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+        return matrix + self._by_unknowns() + self._by_supplied_values()
 
     def _by_unknowns(self) -> ca.SX:
         """What the unknowns of the system, which follow q, add to ∂F/∂q."""
@@ -167,6 +167,15 @@ class ImplicitKernels:
             return ca.SX(self.size, self.size)
         u_q = ca.substitute(model.u_q, model.q, r.Y[: model.n])
         return ca.horzcat(ca.jacobian(r.F, model.u) @ u_q, ca.SX(self.size, self.size - model.n))
+
+    def _by_supplied_values(self) -> ca.SX:
+        """What functions that cannot be traced add to ∂F/∂q and ∂F/∂v."""
+        r, model = self.residual, self.system.model
+        if not self.system.supplied:
+            return ca.SX(self.size, self.size)
+        state = model.y.numel()
+        added = ca.substitute(model.by_supplied_values(r.F), model.y, r.Y[:state])
+        return ca.horzcat(added, ca.SX(self.size, self.size - 2 * model.n))
 
     @property
     def _z(self) -> ca.SX:

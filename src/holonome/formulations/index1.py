@@ -14,6 +14,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import ARGUMENTS, check_fields, read
 from holonome.dynamics.kernels import unprojected_derivative
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
@@ -60,6 +61,9 @@ class Index1(Formulation):
     error_test: str = "qv"
     offers: ClassVar[tuple[str, ...]] = ("residual", "rate")
     drifts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def for_run(self, span: float, step: float) -> Index1:
         """α and β as numbers, with the sign that damps in the direction of the run."""
@@ -151,4 +155,5 @@ def Baumgarte(alpha: float | None = None, beta: float | None = None, error_test:
     >>> hn.Baumgarte(alpha=20.0)
     Index1(alpha=20.0, beta=20.0, error_test='qv')
     """
+    alpha = read(ARGUMENTS["Baumgarte.alpha"], "alpha", alpha)
     return Index1(alpha, alpha if beta is None else beta, error_test)

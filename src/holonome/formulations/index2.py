@@ -11,6 +11,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
@@ -41,6 +42,9 @@ class Index2(Formulation):
     error_test: str = "qv"
     offers: ClassVar[tuple[str, ...]] = ("residual",)
     drifts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def residual(self, model: Model) -> Residual:
         m, state = model.rows, model.y.numel()

@@ -11,6 +11,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
@@ -40,6 +41,9 @@ class Index3(Formulation):
 
     error_test: str = "q"
     offers: ClassVar[tuple[str, ...]] = ("residual",)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def residual(self, model: Model) -> Residual:
         n, m, k, state = model.n, model.rows, model.states, model.y.numel()

@@ -49,13 +49,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from scipy.sparse import csc_matrix
 
+from holonome.arguments import check_fields
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import ImplicitKernels, Residual
@@ -134,47 +134,15 @@ class SRM(Formulation):
     offers: ClassVar[tuple[str, ...]] = ("sequence",)
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise ValueError(
-                f"SRM: variant {self.variant!r} is not known; choose one of {', '.join(VARIANTS)}"
-            )
-        if not callable(self.E) and self.E not in MATRICES:
-            raise ValueError(
-                f"SRM: E = {self.E!r} is not known; choose one of {', '.join(MATRICES)}, or give a function "
-                "that returns the matrix"
-            )
-        if self.iterations is not None and not (
-            isinstance(self.iterations, Integral) and 1 <= self.iterations <= 50
-        ):
-            raise ValueError(
-                f"SRM: iterations = {self.iterations!r}; give a whole number from 1 to 50, or None"
-            )
-        if not (isinstance(self.post_stabilization, Integral) and self.post_stabilization >= 0):
-            raise ValueError(
-                f"SRM: post_stabilization = {self.post_stabilization!r}; give a whole number, 2 as in the "
-                "paper, or 0"
-            )
-        if self.eps is not None and np.ndim(self.eps):
-            object.__setattr__(self, "eps", tuple(self.eps))  # type: ignore[arg-type]
-        if self.alpha is not None:
-            object.__setattr__(self, "alpha", _alphas(self.alpha))
+        check_fields(self)
+        several = isinstance(self.eps, tuple)
         free = self.alpha is not None and self.alpha[0] != 0
-        for value in () if self.eps is None else self.eps if isinstance(self.eps, tuple) else (self.eps,):
-            if not (isinstance(value, Real) and (0 < float(value) < np.inf or (value == 0 and free))):
-                raise ValueError(
-                    f"SRM: eps = {self.eps!r}; give a positive number, or one for each iteration (zero only "
-                    "with alpha[0] != 0)"
-                )
-        if isinstance(self.eps, tuple) and len(self.eps) != self.iterations:
+        if not free and 0.0 in (self.eps if several else (self.eps,)):
+            raise ValueError("eps: 0 is possible only with alpha[0] != 0; give positive numbers")
+        if several and len(self.eps) != self.iterations:
             raise ValueError(
-                f"SRM: eps has {len(self.eps)} values; give as many as iterations, and iterations = "
-                f"{self.iterations!r}"
+                f"eps: {len(self.eps)} values; give as many as iterations, which is {self.iterations}"
             )
-        if isinstance(self.y0, str):
-            if self.y0 != "consistent":
-                raise ValueError(f"SRM: y0 = {self.y0!r}; give 'consistent', or numbers, 0 as in the paper")
-        else:
-            object.__setattr__(self, "y0", _numbers(self.y0))
 
     def checked_alpha(self, order: int) -> tuple[float, ...]:
         """α₁, α₂ (and α₃ for index 3 in Baumgarte's form); ValueError if they do not go together with the
@@ -184,19 +152,19 @@ class SRM(Formulation):
         if not used:
             if self.alpha is not None:
                 raise ValueError(
-                    f"SRM: alpha has no meaning for variant {self.variant!r} at index {order + 1}; use "
+                    f"alpha: it has no meaning for variant {self.variant!r} at index {order + 1}; use "
                     "variant='baumgarte', or leave it out"
                 )
             return ()
         alpha = self.alpha or (0.0, 1.0, 1.0)[: order + 1]
         if len(alpha) != order + 1 or (order == 2 and not any(alpha[:2])) or not any(alpha):
             raise ValueError(
-                f"SRM: alpha = {self.alpha!r}; index {order + 1} wants {order + 1} numbers that are not "
+                f"alpha: {self.alpha!r}; index {order + 1} wants {order + 1} numbers that are not "
                 "negative, " + ("and one of the first two positive" if order == 2 else "one of them positive")
             )
         if self.post_stabilization == 0 and alpha[-1] == 0:
             raise ValueError(
-                f"SRM: alpha = {self.alpha!r} lets the constraints drift; make the last one positive, or "
+                f"alpha: {self.alpha!r} lets the constraints drift; make the last one positive, or "
                 "give post_stabilization=2"
             )
         return alpha
@@ -209,28 +177,6 @@ class SRM(Formulation):
     def count(self) -> tuple[int, bool]:
         """Iterations to provide for, and whether they are added as needed."""
         return (MOST_ITERATIONS, True) if self.iterations is None else (int(self.iterations), False)
-
-
-def _alphas(alpha: Any) -> tuple[float, ...]:
-    try:
-        values = tuple(float(a) for a in alpha)
-    except (TypeError, ValueError):
-        values = ()
-    if not values or not all(0 <= a < np.inf for a in values):
-        raise ValueError(
-            f"SRM: alpha = {alpha!r}; give (α₁, α₂) for index 2 or (α₁, α₂, α₃) for index 3, none negative"
-        )
-    return values
-
-
-def _numbers(y0: Any) -> float | tuple[float, ...]:
-    try:
-        values = np.asarray(y0, dtype=float)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
-    if values.ndim > 1 or not np.all(np.isfinite(values)):
-        raise ValueError(f"SRM: y0 = {y0!r}; give 'consistent', or numbers, 0 as in the paper")
-    return float(values) if values.ndim == 0 else tuple(float(v) for v in values)
 
 
 class _Inverse:
@@ -414,7 +360,8 @@ class _Iteration:
             return self._motion(e.By(y))  # (2.4), (4.4)
         if self.srm.variant == "underlying":
             a = e.f - self.all.lift(e.C @ e.f + e.gamma)
-            return ca.vertcat(e.v - e.G.T @ y[: self.mg], a - e.C.T @ y[self.mg :], e.r)  # (4.12a)
+            position, velocity = ca.vertsplit(y, [0, self.mg, self.carried])
+            return ca.vertcat(e.v - e.G.T @ position, a - e.C.T @ velocity, e.r)  # (4.12a)
         return self._motion(e.By(y), apply(self.BEu, e.g) / self.signed_eps)  # (4.14), (5.3)
 
     def rate(self, _):

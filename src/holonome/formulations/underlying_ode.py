@@ -14,6 +14,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.dynamics.emitted import Emitted
 from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
@@ -54,6 +55,9 @@ class UnderlyingODE(Formulation):
     projection: bool = True
     offers: ClassVar[tuple[str, ...]] = ("rate", "residual")
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def projects(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.projection
@@ -76,13 +80,20 @@ class UnderlyingODE(Formulation):
                 f"constraints together; this has {model.n + model.rows}. "
                 "Use 'bdf' or 'ggl'"
             )
+        M = model.M.sparsity()
+        without = [i for i in range(model.n) if not M.has_nz(i, i)]
+        if without:
+            raise ValueError(
+                f"method: BDF on the underlying ODE needs M⁻¹, but mass[{without[0]}, {without[0]}] is zero. "
+                "Use 'bdf' or 'ggl', or an explicit method"
+            )
         emitted, state = Emitted(model), model.y.numel()
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
             dy["q"] - y["v"],
             dy["v"] - at(model, emitted.a, y),
             rate_of_states(model, y, dy),
-            y["lam"] - at(model, emitted.lam, y),
+            y["lam"] - at(model, emitted.implied, y),
         )
         return Residual(
             Y,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.projection import projection_kernels
 from holonome.dynamics.start import always_dependent_rows, dependent_rows
@@ -97,16 +98,11 @@ class BDF(Integrator):
         return cls(max_order, newton_tolerance=0.33, rate_floor=0.0)
 
     def __post_init__(self) -> None:
-        most = 6 if self.step is not None else 5
-        if not 1 <= self.max_order <= most:
-            raise ValueError(
-                f"BDF: max_order {self.max_order!r}; choose 1 to {most}"
-                + ("" if most == 6 else " (6 needs a constant step)")
-            )
-        if self.order is not None and (self.step is None or not 1 <= self.order <= 6):
-            raise ValueError(
-                f"BDF: order {self.order!r}; a constant order is 1 to 6 and needs a constant step"
-            )
+        check_fields(self)
+        if self.max_order == 6 and self.step is None:
+            raise ValueError("max_order: 6 needs a constant step; choose 1 to 5, or give step=")
+        if self.order is not None and self.step is None:
+            raise ValueError(f"order: {self.order}; a constant order needs a constant step, so give step=")
 
     def stepper(self, request: Request) -> Stepper:
         steppers = {"residual": BDFStepper, "sequence": ImplicitSequential}

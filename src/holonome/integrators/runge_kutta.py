@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from holonome.arguments import checked, shown
 from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
@@ -67,10 +68,12 @@ class RungeKutta(Integrator):
     needs: ClassVar[tuple[str, ...]] = ("rate", "sequence")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, Tableau) and self.name not in TABLEAUS:
+        object.__setattr__(self, "step", checked("step", self.step))
+        known = isinstance(self.name, str) and self.name in TABLEAUS
+        if not known and not isinstance(self.name, Tableau):
             raise ValueError(
-                f"RungeKutta: name {self.name!r} is not known; choose one of {', '.join(TABLEAUS)}, or give "
-                "a Tableau"
+                f"name: {shown(self.name)} is not known; choose one of {', '.join(TABLEAUS)}, or give a "
+                "Tableau"
             )
 
     @property

@@ -148,8 +148,9 @@ def _now(w):
 
 
 @njit(cache=True)
-def _expand(w, context):
-    """Let y₀ begin with y, y′, y″ of the exact solution, (2.14) with m = 2, from differences over τ/1000.
+def _expand(w, context, other):
+    """Let y₀ begin with y, y′, y″ of the exact solution, (2.14) with m = 2, from differences over h = τ/1000:
+    from y now, after h and after ``other`` h, which is −1 or, behind a switch, 2.
 
     Where y is not known it stays constant.
     """
@@ -161,7 +162,7 @@ def _expand(w, context):
         return
     copy(q.first, q.y0, n)
     y = shift(w.z, 1)
-    for side in (h, -h):
+    for side in (h, other * h):
         copy(q.y0, y, n)
         copy(x, w.point, w.size)
         for share in (0.5, 1.0):  # the midpoint rule
@@ -174,10 +175,11 @@ def _expand(w, context):
         if side == h:
             copy(y, q.first, n)
     for i in range(n):
-        slope = (q.first[i] - y[i]) / (2.0 * h)
-        bend = (q.first[i] - 2.0 * q.y0[i] + y[i]) / (h * h)
+        chord, far = (q.first[i] - q.y0[i]) / h, (y[i] - q.y0[i]) / (other * h)
+        bend = (chord - far) / (h - other * h)
+        slope = chord - bend * h
         q.y0_slope[i] = slope
-        q.y0_bend[i] = 0.5 * bend + slope * q.y0_rate
+        q.y0_bend[i] = bend + slope * q.y0_rate
 
 
 @njit(cache=True)
@@ -347,9 +349,22 @@ def _show(w, x_all, carry_all, active, y):
 def _begin(w, context):
     """Derivatives of all iterations and the step size at the start."""
     if w.q.tau > 0.0:
-        _expand(w, context)
+        _expand(w, context, -1.0)
     w.run.order = w.s.order
     w.run.h = w.run.constant if w.run.constant > 0.0 else w.run.first_step
+    return _rates(w, context)
+
+
+@njit(cache=True)
+def _resume(w, context):
+    """Behind a switch, where y may jump: all iterations go on from the last one, with a new y₀."""
+    q, x = w.q, w.s.x
+    if q.tau > 0.0:
+        for number in range(q.most):
+            if number != q.active - 1:
+                copy(shift(x, (q.active - 1) * w.stride), shift(x, number * w.stride), w.stride)
+        q.before = 0.0
+        _expand(w, context, 2.0)
     return _rates(w, context)
 
 
@@ -490,7 +505,7 @@ advance = loop.advance_with(
     accept=_accept,
     watch=_watch,
     settle=_settle,
-    resume=_rates,
+    resume=_resume,
 )
 
 

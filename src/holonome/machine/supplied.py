@@ -21,10 +21,14 @@ from holonome.machine.interruption import Interruption
 from holonome.machine.native_version import native_version
 from holonome.machine.supplied_blocks import (
     ConstraintBlock,
+    SlopesBlock,
     ValueBlock,
     VelocityConstraintBlock,
     new_block,
     supply_constraint,
+    supply_gradients,
+    supply_matrix,
+    supply_slopes,
     supply_value,
     supply_velocity_constraint,
 )
@@ -39,6 +43,13 @@ _LAYOUTS: dict[str, type[Block]] = {
 
 _DERIVATIVES = {"constraint": ("G", "g_t", "D_g", "gamma_g"), "velocity_constraint": ("A", "D_h", "gamma_h")}
 _MATRICES = ("G", "A", "D_g", "D_h")
+_SLOPES = {
+    "mass": (("value",), supply_value),
+    "force": (("value",), supply_value),
+    "constraint": (("G", "g_t"), supply_gradients),
+    "velocity_constraint": (("A",), supply_matrix),
+}
+"""Values whose derivatives enter Newton's matrices, neighbours in their block, and what computes them."""
 
 
 class Supplied:
@@ -83,6 +94,7 @@ class Supplied:
         self.path = "numba" if self._native is not None else "python"
         self._layout = _LAYOUTS.get(role, ValueBlock)
         self._empty = new_block(role, n, rows, "t" in self.arguments)
+        self._slopes = self._new_slopes() if role in _SLOPES else np.zeros(0)
         self._callback = (
             None
             if self._native is not None
@@ -106,7 +118,12 @@ class Supplied:
 
     @property
     def size(self) -> int:
-        """Doubles of the block."""
+        """Doubles of the block, and of the block of slopes that follows it."""
+        return self._empty.size + self._slopes.size
+
+    @property
+    def own_size(self) -> int:
+        """Doubles of the block without the slopes."""
         return self._empty.size
 
     def block(self) -> np.ndarray:
@@ -114,7 +131,45 @@ class Supplied:
         block = self._empty.copy()
         driver = _DRIVERS.get(self.role, supply_value)
         self._layout.set(block, driver=driver.address, function=self.address)
-        return block
+        if not self._slopes.size:
+            return block
+        slopes, (_, values) = self._slopes.copy(), _SLOPES[self.role]
+        SlopesBlock.set(slopes, driver=supply_slopes.address, values=values.address)
+        SlopesBlock.vector(slopes, "filled")[:] = block
+        return np.concatenate([block, slopes])
+
+    def _new_slopes(self) -> np.ndarray:
+        """The block of slopes, without any addresses."""
+        places = self._differentiated()
+        count, columns = places.stop - places.start, self.n * (2 if "v" in self.arguments else 1)
+        if self.role == "velocity_constraint":
+            columns = self.n
+        return SlopesBlock.memory(
+            n=self.n,
+            first=places.start,
+            count=count,
+            columns=columns,
+            slopes=count * columns,
+            moved=2 * self.n,
+            ahead=count,
+            filled=self._empty.size,
+        )
+
+    def _differentiated(self) -> slice:
+        """Where the values whose slopes are wanted lie in the block."""
+        names, _ = _SLOPES[self.role]
+        first, last = (self._layout.span(self._empty, name) for name in (names[0], names[-1]))
+        return slice(first.start, last.stop)
+
+    def slopes(self, block: ca.SX) -> list[tuple[ca.SX, ca.SX, ca.SX]]:
+        """Symbols of values, and their derivatives with respect to q and v, as parts of the block's."""
+        if not self._slopes.size:
+            return []
+        values, n = block[self._differentiated()], self.n
+        flat = block[self._empty.size :][SlopesBlock.span(self._slopes, "slopes")]
+        by_state = ca.reshape(flat, flat.numel() // values.numel(), values.numel()).T
+        by_v = by_state[:, n:] if by_state.size2() > n else ca.SX(values.numel(), n)
+        return [(values, by_state[:, :n], by_v)]
 
     def symbols(self, block: ca.SX) -> tuple[ca.SX, dict[str, ca.SX]]:
         """The value, and derivatives by name, as parts of the block's symbols."""

@@ -14,6 +14,7 @@ from holonome.machine.layout import Vector, Whole
 
 _STEP = 1e-3
 _STEP_TWICE = 2.5e-3
+_SLOPE_STEP = 1e-5
 _LARGEST_TIME = 1e-4
 
 
@@ -63,6 +64,21 @@ class VelocityConstraintBlock(Block):
     far_behind: Vector
 
 
+class SlopesBlock(Block):
+    """Of derivatives of the values in another block with respect to (q, v), for Newton's matrices."""
+
+    values: Whole  # address of the kernel that fills that block
+    n: Whole  # coordinates
+    first: Whole  # of these values in that block
+    count: Whole
+    columns: Whole  # entries of (q, v) on which they depend
+    slopes: Vector  # row by row
+    moved: Vector  # a state close by
+    ahead: Vector  # values there
+    filled: Vector  # a copy of that block, filled at states close by
+
+
+_slopes_block = SlopesBlock.named()
 _value_block = ValueBlock.named()
 _constraint_block = ConstraintBlock.named()
 _velocity_constraint_block = VelocityConstraintBlock.named()
@@ -154,18 +170,31 @@ def _values_along(block, t, y, context, h):
     return status
 
 
-@NativeKernel
-def supply_constraint(t, y, memory, context, out):
-    """The values g, G, g_t, D and γ."""
-    block = _constraint_block(memory)
-    g = block.value
-    status = call(block.function, t, y, y, context, g)
+@njit(cache=True)
+def _gradients(block, t, y, context):
+    """The values g, G and g_t."""
+    status = call(block.function, t, y, y, context, block.value)
     if status != OK:
         return status
     _move(block, y, 0.0)
     status |= _differences(block, t, context, 0, block.G)
     if block.depends_on_time:
         status |= _time_derivative(block, t, y, context, block.g_t)
+    return status
+
+
+@NativeKernel
+def supply_gradients(t, y, memory, context, out):
+    """The values g, G and g_t."""
+    return _gradients(_constraint_block(memory), t, y, context)
+
+
+@NativeKernel
+def supply_constraint(t, y, memory, context, out):
+    """The values g, G, g_t, D and γ."""
+    block = _constraint_block(memory)
+    g = block.value
+    status = _gradients(block, t, y, context)
     if status != OK:
         return status
     h = _step_along(block, y)
@@ -181,6 +210,38 @@ def supply_constraint(t, y, memory, context, out):
     for i in range(block.rows * block.n):
         block.D_g[i] = (block.G_ahead[i] - block.G_behind[i]) / (2 * h)
     return status
+
+
+@NativeKernel
+def supply_matrix(t, y, memory, context, out):
+    """The value A."""
+    block = _velocity_constraint_block(memory)
+    _move(block, y, 0.0)
+    return _differences(block, t, context, block.n, block.A)
+
+
+@NativeKernel
+def supply_slopes(t, y, memory, context, out):
+    """Derivatives by central differences, as accurate as Newton's matrices need them."""
+    block = _slopes_block(memory)
+    at, filled, columns = block.moved, block.filled, block.columns
+    for j in range(2 * block.n):
+        at[j] = y[j]
+    for j in range(columns):
+        centre = at[j]
+        h = _SLOPE_STEP * max(1.0, abs(centre))
+        at[j] = centre + h
+        status = call(block.values, t, at, filled, context, filled)
+        for i in range(block.count):
+            block.ahead[i] = filled[block.first + i]
+        at[j] = centre - h
+        status |= call(block.values, t, at, filled, context, filled)
+        at[j] = centre
+        if status != OK:
+            return status
+        for i in range(block.count):
+            block.slopes[i * columns + j] = (block.ahead[i] - filled[block.first + i]) / (2 * h)
+    return OK
 
 
 @NativeKernel

@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import NUMBERS, checked, read, shown
 from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.problem.parameters import Parameters
@@ -27,14 +28,9 @@ def start_values(
             f"{argument}: {'missing' if values is None else 'given'}, but {needs} is "
             f"{'given' if values is None else 'missing'}; they go together"
         )
-    if values is None:
-        return {}
-    try:
-        found = {str(name): float(value) for name, value in dict(values).items()}
-    except (TypeError, ValueError):
-        raise ModelError(f"{argument}: {values!r}; give a dict of names and values") from None
-    if not found or not all(np.isfinite(list(found.values()))):
-        raise ModelError(f"{argument}: {values!r}; give at least one name with a finite value")
+    found = checked(argument, values, ModelError) or {}
+    if values is not None and not found:
+        raise ModelError(f"{argument}: {shown(values)}; give at least one name with a finite value")
     return found
 
 
@@ -42,13 +38,13 @@ def count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:
     """The number of coordinates, from whatever tells it."""
     told = {}
     if names is not None:
-        if isinstance(names, str):
-            raise ModelError(f"names: give a list of names, not the string {names!r}")
         told["names"] = len(names)
     if n is not None:
-        told["n"] = int(n)
-    if not callable(mass) and mass is not None and np.ndim(mass) > 0:
-        told["mass"] = len(mass)
+        told["n"] = n
+    if not callable(mass) and mass is not None:
+        array = read(NUMBERS, "mass", mass, ModelError)
+        if array.ndim:
+            told["mass"] = len(array)
     if not told:
         if mass is not None and not callable(mass):
             return 1
@@ -63,10 +59,24 @@ def count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:
     return count
 
 
-def distinct_names(argument: str, names: Sequence[str] | None, count: int) -> list[str]:
+def names_or_number(names: Any, n: Any, what: str, letter: str = "x") -> list[str]:
+    """Names of coordinates or components, from names or from their number."""
+    names, n = checked("names", names, ModelError), checked("n", n, ModelError)
+    if names is None and n is None:
+        raise ModelError(f"n: the number of {what} is not known; give names=[...] or n=...")
+    if names is None:
+        names = [f"{letter}{i}" for i in range(n)]
+    if n is not None and len(names) != n:
+        raise ModelError(f"names: {len(names)} names, but n = {n}; leave n out")
+    if not names:
+        raise ModelError(f"{'names' if n is None else 'n'}: there must be at least one of the {what}")
+    return distinct_names("names", names, len(names))
+
+
+def distinct_names(argument: str, names: Any, count: int) -> list[str]:
     if names is None:
         return []
-    names = [str(name) for name in names]
+    names = checked(argument, names, ModelError)
     if len(names) != count:
         raise ModelError(
             f"{argument}: {len(names)} names for {count} "
@@ -77,11 +87,11 @@ def distinct_names(argument: str, names: Sequence[str] | None, count: int) -> li
     return names
 
 
-def asks_for_multipliers(function: Any) -> bool:
+def asks_for_multipliers(role: str, function: Any) -> bool:
     """Whether a force or a rate depends on lam."""
     if isinstance(function, Expression):
         return function.uses_lam
-    return callable(function) and "lam" in argument_names(function)
+    return callable(function) and "lam" in argument_names(function, role)
 
 
 def require_linear_velocity_constraint(model: Model, function: UserFunction) -> None:

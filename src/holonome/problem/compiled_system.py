@@ -148,12 +148,12 @@ class CompiledSystem:
 
     def _suppliers(self, name: str, out: ca.SX) -> tuple[int, ...]:
         """Offsets of the blocks whose values an expression contains, of those needed for them first."""
-        called = (
-            self.model.suppliers
-            if self._supplied and ca.depends_on(out, self.model.p[self.parameters.size :])
-            else ()
-        )
-        return called + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
+        called = []
+        for offset, supplied in self._supplied.items():
+            for begin, end in ((0, supplied.own_size), (supplied.own_size, supplied.size)):
+                if end > begin and ca.depends_on(out, self.model.p[offset + begin : offset + end]):
+                    called.append(offset + begin)
+        return tuple(called) + self.solvers(out, but=name.removeprefix("step of ").partition(":")[0])
 
     def solvers(self, out: ca.SX, but: str = "") -> tuple[int, ...]:
         """Offsets of the blocks of variables that are solved for, as far as an expression contains them."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from holonome.arguments import check_fields
 from holonome.errors import ModelError
 from holonome.tracing import argument_names
 
@@ -68,21 +69,12 @@ class Drawing:
                 f"points: {type(self.points).__name__}; give a function of q and p that returns a dict of "
                 "points"
             )
-        unknown = [name for name in argument_names(self.points) if name not in _ARGUMENTS]
+        unknown = [name for name in argument_names(self.points, "points") if name not in _ARGUMENTS]
         if unknown:
             raise ModelError(
                 f"points: its argument {unknown[0]!r} is not known; choose from {', '.join(_ARGUMENTS)}"
             )
-        for field, least in (("links", 2), ("springs", 2), ("bodies", 3)):
-            for group in getattr(self, field):
-                if isinstance(group, str) or len(group) < least or (least == 2 and len(group) != 2):
-                    raise ModelError(
-                        f"{field}: {group!r}; give "
-                        f"{'pairs of names' if least == 2 else 'sequences of at least three names'}"
-                    )
-        for field in ("ground", "sliders", "traces"):
-            if isinstance(getattr(self, field), str):
-                raise ModelError(f"{field}: give a list of names, not the string {getattr(self, field)!r}")
+        check_fields(self, ModelError)
 
     def at(self, q: np.ndarray, p: Any, t: Any = 0.0, s: Any = ()) -> dict[str, np.ndarray]:
         """Every point as an array of shape (2,) or (2, times), in space (3,) or (3, times), fixed ones

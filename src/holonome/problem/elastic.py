@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import NUMBERS, read, shown
 from holonome.equations.model import Elements
 from holonome.errors import ModelError
 from holonome.problem.parameters import Parameters
@@ -50,6 +51,13 @@ class Elastic:
     stiffness: Any
     damping: Any = 0.0
 
+    def __post_init__(self) -> None:
+        if not callable(self.deformation):
+            raise ModelError(f"deformation: {shown(self.deformation)} is not callable; give a function of q")
+        for part in ("stiffness", "damping"):
+            if not callable(getattr(self, part)):
+                read(NUMBERS, part, getattr(self, part), ModelError)
+
 
 def as_elements(elastic: Any) -> dict[str, Elastic]:
     """The elements by the name that messages give them."""
@@ -57,8 +65,8 @@ def as_elements(elastic: Any) -> dict[str, Elastic]:
         return {}
     if isinstance(elastic, Elastic):
         return {"elastic": elastic}
-    if not isinstance(elastic, Sequence) or not all(isinstance(element, Elastic) for element in elastic):
-        raise ModelError(f"elastic: {elastic!r}; give an hn.Elastic or a list of them")
+    if not isinstance(elastic, list | tuple) or not all(isinstance(element, Elastic) for element in elastic):
+        raise ModelError(f"elastic: {shown(elastic)}; give an hn.Elastic or a list of them")
     return {f"elastic[{i}]": element for i, element in enumerate(elastic)}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import check_fields, shown
 from holonome.machine.context import write_block
 from holonome.machine.kernel import kernel
 from holonome.machine.supplied import Supplied
@@ -41,8 +41,15 @@ class Event:
     """
 
     function: Callable
-    terminal: bool | int = False
+    terminal: bool | int | None = False
     direction: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(
+                f"function: {shown(self.function)} is not callable; give a function of t, q, v, p"
+            )
+        check_fields(self)
 
 
 def as_events(events: Any) -> list[Event]:
@@ -53,32 +60,19 @@ def as_events(events: Any) -> list[Event]:
         return []
     if callable(events) or isinstance(events, Event):
         events = [events]
-    elif not isinstance(events, Iterable):
-        raise TypeError(f"events: {events!r}; give a callable of t, q, v, p, an hn.Event, or a list of them")
+    elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
+        raise TypeError(
+            f"events: {shown(events)}; give a callable of t, q, v, p, an hn.Event, or a list of them"
+        )
     result = []
     for i, event in enumerate(events):
         if not isinstance(event, Event):
             if not callable(event):
-                raise TypeError(
-                    f"events: entry {i} is {event!r}; give a callable of t, q, v, p, or an hn.Event"
-                )
-            event = Event(event, getattr(event, "terminal", False), getattr(event, "direction", 0.0))
-        if not callable(event.function):
-            raise TypeError(
-                f"events: the function of entry {i} is {event.function!r}; give a callable of t, q, v, p"
-            )
-        if event.terminal is not None and not (
-            isinstance(event.terminal, (bool, Integral)) and event.terminal >= 0
-        ):
-            raise ValueError(
-                f"events: terminal of entry {i} is {event.terminal!r}; give True, False or a number of "
-                "occurrences"
-            )
-        if not isinstance(event.direction, Real):
-            raise ValueError(
-                f"events: direction of entry {i} is {event.direction!r}; give a positive or negative number, "
-                "or 0 for both"
-            )
+                raise TypeError(f"events[{i}]: {shown(event)}; give a callable of t, q, v, p, or an hn.Event")
+            try:
+                event = Event(event, getattr(event, "terminal", False), getattr(event, "direction", 0.0))
+            except ValueError as error:
+                raise ValueError(f"events[{i}].{error}") from None
         result.append(event)
     return result
 

@@ -17,16 +17,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import checked, numbers, read, shown
 from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.machine.kernel import Kernel, kernel
+from holonome.problem.checks import names_or_number
 from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.parameters import Parameters
 from holonome.problem.repetition import require_same_answers
-from holonome.problem.vectors import vector
-from holonome.tracing import Captured, Frozen, Untraceable, argument_names, trace, traced
+from holonome.problem.vectors import require_finite, vector
+from holonome.tracing import Captured, Frozen, argument_names, trace, traced
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +124,9 @@ class HigherIndex:
         parameters: Mapping[str, Any] | None = None,
         name: str = "system",
     ) -> None:
-        if names is None and n is None:
-            raise ModelError("n: the number of unknowns x is not known; give names=[...] or n=...")
-        self.names = [str(x) for x in names] if names is not None else [f"x{i}" for i in range(int(n or 0))]
-        if n is not None and len(self.names) != n:
-            raise ModelError(f"names: {len(self.names)} names, but n = {n}")
+        self.names = names_or_number(names, n, "unknowns x")
         self.n = len(self.names)
-        self.name = str(name)
+        self.name = checked("name", name, ModelError)
         self.parameters = Parameters(parameters)
         self.compiled = Compiled()
         self.symbols = {
@@ -158,6 +156,8 @@ class HigherIndex:
         fx, shape = self._trace("f", f, self.f_arguments)
         if fx.numel() != self.n:
             raise ModelError(f"f has shape {shape}; expected ({self.n},)")
+        if not callable(g):
+            raise ModelError(f"g: {shown(g)} is not callable; give a function of any of t, x, p")
         gx, _ = self._trace("g", g, ("t", "x", "p"))
         G, g_t = ca.jacobian(gx, x), ca.jacobian(gx, t)
         w = gx
@@ -185,14 +185,10 @@ class HigherIndex:
 
     def _trace(self, role: str, function: Any, allowed: tuple[str, ...]) -> tuple[ca.SX, tuple[int, ...]]:
         if not callable(function):
-            try:
-                values = np.asarray(function, dtype=float)
-            except (TypeError, ValueError):
-                raise ModelError(
-                    f"{role}: {function!r} is neither a function of {', '.join(allowed)} nor an array"
-                ) from None
+            kind = numbers(f"a function of any of {', '.join(allowed)}, or an array of numbers")
+            values = read(kind, role, function, ModelError)
             return ca.SX(ca.DM(values.ravel())), values.shape
-        unknown = [name for name in argument_names(function) if name not in allowed]
+        unknown = [name for name in argument_names(function, role) if name not in allowed]
         if unknown:
             raise ModelError(
                 f"{role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any of "
@@ -208,7 +204,7 @@ class HigherIndex:
         require_same_answers(role, lambda point: self._call(function, point), self._points())
         try:
             return trace(function, {name: given[name] for name in argument_names(function)})
-        except Untraceable as reason:
+        except Exception as reason:
             raise ModelError(
                 f"{role}: cannot be traced ({reason}); write it with NumPy functions of its arguments"
             ) from None
@@ -294,22 +290,21 @@ class HigherIndex:
         """A state from the user's initial values."""
         if s0 is not None:
             raise ValueError("s0: a problem of index 2 or 3 has no first-order states; leave it out")
-        x = vector("x0", x0, self.n)
+        x = vector("q0", x0, self.n, "components")
         if self.order == 1:
             if v0 is not None:
                 raise ValueError("v0: a problem of index 2 has no velocities; leave it out")
             return x.copy()
-        return np.concatenate([x, np.zeros(self.n) if v0 is None else vector("v0", v0, self.n)])
+        return np.concatenate([x, np.zeros(self.n) if v0 is None else vector("v0", v0, self.n, "components")])
 
     def require_consistent(self, t0: float, state: np.ndarray) -> None:
         """The start must satisfy g = 0 (2.3b), and for index 3 g′ = 0 (4.3b)."""
-        if not np.all(np.isfinite(state)):
-            raise ValueError("x0: not finite")
+        require_finite(q0=state[: self.n], v0=state[self.n :])
         g, w = (np.array(value).ravel() for value in self.values(t0, state, self.parameters.flat))
         for name, values in (("g", g), ("dg/dt", w)):
             if not np.all(np.abs(values) <= 1e-6 * (1 + np.max(np.abs(state)))):
                 shown = np.array2string(values, precision=3)
-                raise ValueError(f"x0: {name} = {shown} at the start; it must vanish there")
+                raise ValueError(f"q0: {name} = {shown} at the start; it must vanish there")
 
     def event_expression(self, role: str, function: Callable, motion: ca.SX, lam: ca.SX) -> ca.SX:
         """An event as an expression."""

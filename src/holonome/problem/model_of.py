@@ -13,6 +13,7 @@ from holonome.errors import ModelError
 from holonome.machine.inner_newton import SolvedBlock
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
+from holonome.problem.checks import DERIVATIVES
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import UserFunction
 from holonome.tracing import argument_names, trace, traced
@@ -26,6 +27,7 @@ class TracedFunctions:
     end: int  # how much of the context behind its record is laid out
     expressions: dict[str, ca.SX] = field(default_factory=dict)
     derivatives: dict[str, ca.SX] = field(default_factory=dict)  # of supplied functions
+    slopes: dict[str, list[tuple[ca.SX, ca.SX, ca.SX]]] = field(default_factory=dict)  # of them, by role
     supplied: dict[int, Supplied] = field(default_factory=dict)  # by the offset of their block
     solved: dict[str, tuple[int, ca.SX]] = field(default_factory=dict)  # offset of the block, variables
     blocks: list[ca.SX] = field(default_factory=list)
@@ -35,6 +37,7 @@ class TracedFunctions:
         if isinstance(expression, Supplied):
             block = ca.SX.sym(role, expression.size)
             self.supplied[self.end] = expression
+            self.slopes[role] = expression.slopes(block)
             expression, derivatives = expression.symbols(block)
             self.derivatives |= derivatives
             self._add_block(block)
@@ -99,7 +102,7 @@ def model_of(found: TracedFunctions) -> Model:
         h=expressions.get("velocity_constraint", none),
         V=expressions.get("potential"),
         given=found.derivatives,
-        suppliers=tuple(found.supplied),
+        slopes=[entry for entries in found.slopes.values() for entry in entries],
         s=symbols["s"],
         r=expressions.get("rate", none),
         u=symbols["w"] if "w" in found.solved else none,
@@ -129,22 +132,46 @@ def with_elements(
     )
 
 
-def with_written_derivative(model: Model, written: Callable, parameters: Parameters, p: ca.SX) -> Model:
-    """A hand-written G replaces the finite differences of a constraint that cannot be traced, if G can be."""
-    n, rows = model.n, model.g.numel()
-    symbols = {"q": traced(model.q, (n,)), "p": parameters.namespace(p)}
-    try:
-        flat, _ = trace(written, {name: symbols[name] for name in argument_names(written)})
-    except Exception:
-        return model
-    if flat.numel() != rows * n:
-        raise ModelError(f"derivatives['constraint_q']: {flat.numel()} values; expected {rows} × {n}")
-    G = ca.reshape(flat, n, rows).T
-    given = dict(
-        model.given,
-        G=G,
-        g_t=ca.SX(rows, 1),
-        D_g=ca.jacobian(G @ model.v, model.q),
-        gamma_g=ca.jtimes(G @ model.v, model.q, model.v),
-    )
+def with_written_derivatives(
+    model: Model,
+    written: Mapping[str, Callable],
+    functions: Mapping[str, UserFunction],
+    found: TracedFunctions,
+) -> Model:
+    """Hand-written derivatives that can be traced replace the finite differences of functions that cannot."""
+    n, parameters = model.n, functions["force"].parameters
+    symbols = {
+        "t": traced(model.t, ()),
+        "q": traced(model.q, (n,)),
+        "v": traced(model.v, (n,)),
+        "p": parameters.namespace(found.symbols["p"]),
+    }
+    known = {}
+    for key, function in written.items():
+        role = DERIVATIVES.get(key, "")
+        if role not in found.slopes:
+            continue
+        try:
+            flat, _ = trace(function, {name: symbols[name] for name in argument_names(function)})
+        except Exception:
+            continue
+        rows = found.expressions[role].numel()
+        if flat.numel() != rows * n:
+            raise ModelError(f"derivatives[{key!r}]: {flat.numel()} values; expected {rows} × {n}")
+        known[key] = ca.reshape(flat, n, rows).T
+    if "constraint_q" in known:
+        model = _with_written_gradient(model, known["constraint_q"], "t" in functions["constraint"].arguments)
+    slopes = list(model.slopes)
+    for values, by_q, by_v in found.slopes.get("force", ()):
+        slopes = [entry for entry in slopes if entry[0] is not values]
+        slopes.append((values, known.get("force_q", by_q), known.get("force_v", by_v)))
+    return replace(model, slopes=slopes)
+
+
+def _with_written_gradient(model: Model, G: ca.SX, of_time: bool) -> Model:
+    """G is known, and with it the derivatives of w = G v + g_t; g_t and γ too, unless g depends on time."""
+    Gv, G_t = G @ model.v, ca.reshape(ca.jacobian(ca.vec(G), model.t), *G.shape)
+    given = dict(model.given, G=G, D_g=ca.jacobian(Gv, model.q) + G_t)
+    if not of_time:
+        given |= {"g_t": ca.SX(G.size1(), 1), "gamma_g": ca.jtimes(Gv, model.q, model.v)}
     return replace(model, given=given)

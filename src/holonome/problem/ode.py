@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from holonome.errors import ModelError
-from holonome.problem.checks import distinct_names
+from holonome.problem.checks import names_or_number
 from holonome.problem.description import shortened
 from holonome.problem.system import System
 from holonome.problem.vectors import vector
@@ -39,6 +39,8 @@ class ODE(System):
     True
     """
 
+    roles: ClassVar[dict[str, str]] = {"rate": "f"}
+
     def __init__(
         self,
         f: Callable,
@@ -49,12 +51,9 @@ class ODE(System):
         parameters: Mapping[str, Any] | None = None,
         name: str = "ode",
     ) -> None:
-        if names is None and n is None:
-            raise ModelError("n: the number of components is not known; give names=[...] or n=...")
-        if names is None:
-            names = [f"x{i}" for i in range(int(n or 0))]
-        else:
-            names = distinct_names("names", names, len(names) if n is None else n)
+        if f is None:
+            raise ModelError("f: missing; give a function of any of t, x, p")
+        names = names_or_number(names, n, "components")
         super().__init__(
             np.zeros((0, 0)),
             np.zeros(0),
@@ -68,8 +67,10 @@ class ODE(System):
 
     def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
         if v0 is not None or s0 is not None:
-            raise ValueError(f"{'v0' if v0 is not None else 's0'}: an ODE has x0 alone")
-        return vector("x0", q0, len(self.states)).copy()
+            raise ValueError(
+                f"{'v0' if v0 is not None else 's0'}: an ODE has initial values q0 alone; leave it out"
+            )
+        return vector("q0", q0, len(self.states), "components").copy()
 
     def __repr__(self) -> str:
         return f"ODE({self.name!r}, n={len(self.states)})"

@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import NUMBERS, checked, read
 from holonome.errors import ModelError
 from holonome.tracing import Namespace, traced
 
@@ -17,7 +18,8 @@ class Parameters(Mapping):
     """Named numbers and arrays, laid out one after the other in a flat array."""
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self._values = {str(name): _number(name, value) for name, value in dict(values or {}).items()}
+        given = checked("parameters", values, ModelError) or {}
+        self._values = {name: _number(name, value) for name, value in given.items()}
         self.layout, offset = [], 0
         for name, value in self._values.items():
             self.layout.append((name, value.shape, offset))
@@ -82,15 +84,6 @@ def _number(name: str, value: Any) -> np.ndarray:
         array = np.array(value)
         array.flags.writeable = False
         return array
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(
-            f"parameters: {name!r} = {value!r} is neither a real number nor an array of them"
-        ) from error
-    if np.iscomplexobj(value):
-        raise ModelError(f"parameters: {name!r} = {value!r} is complex")
-    if not np.all(np.isfinite(array)):
-        raise ModelError(f"parameters: {name!r} = {value!r} is not finite")
+    array = read(NUMBERS, f"parameters[{name!r}]", value, ModelError)
     array.flags.writeable = False
     return array

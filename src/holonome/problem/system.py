@@ -6,11 +6,12 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import checked, shown
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.compiled import Compiled
@@ -31,7 +32,7 @@ from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
 from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.inertial import inertial_terms_of
-from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivative
+from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivatives
 from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction
 from holonome.problem.vectors import vector
@@ -87,7 +88,7 @@ class System(CompiledSystem):
         Names of the rows of ``constraint`` and then of ``velocity_constraint``, for messages and plots.
     derivatives : dict, optional
         Hand-written derivatives: ``constraint_q`` (m × n), ``force_q``, ``force_v`` (n × n).  They are
-        checked; they are needed only for functions that cannot be traced.
+        checked, and used where the function cannot be traced but they can; otherwise differences are taken.
     name : str, optional
         A name for messages and plots.
     drawing : Drawing, optional
@@ -132,9 +133,10 @@ class System(CompiledSystem):
         drawing: Drawing | None = None,
     ) -> None:
         if drawing is not None and not isinstance(drawing, Drawing):
-            raise ModelError(f"drawing: {type(drawing).__name__}; give an hn.Drawing")
-        self.name = str(name)
+            raise ModelError(f"drawing: {shown(drawing)}; give an hn.Drawing")
+        self.name = checked("name", name, ModelError)
         self.drawing = drawing
+        names, n = checked("names", names, ModelError), checked("n", n, ModelError)
         self.parameters = Parameters(parameters)
         self.n = 0 if n == 0 and states else count(mass, names, n)
         self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
@@ -158,14 +160,14 @@ class System(CompiledSystem):
         }
         self._further = self._further_of(given)
         self.functions = {
-            role: UserFunction(role, f, self.n, self.parameters, self._further)
+            role: UserFunction(self.roles.get(role, role), f, self.n, self.parameters, self._further, role)
             for role, f in given.items()
             if f is not None
         } | elements.functions(parts, self.n, self.parameters)
         self._elements = list(parts)
-        self._derivatives = dict(derivatives or {})
+        self._derivatives = checked("derivatives", derivatives, ModelError) or {}
         self.compiled = Compiled()
-        self._build(inertial)
+        self._build(checked("inertial", inertial, ModelError))
         self.constraint_names = (
             distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )
@@ -181,7 +183,7 @@ class System(CompiledSystem):
             for name, values in (("s", self.states), ("w", self.unknowns))
             if values
         }
-        if any(asks_for_multipliers(given[role]) for role in ("force", "rate")):
+        if any(asks_for_multipliers(self.roles.get(role, role), given[role]) for role in ("force", "rate")):
             if given["constraint"] is None and given["velocity_constraint"] is None:
                 raise ModelError("force: its argument 'lam' is not known; the system has no constraints")
             further["lam"] = np.zeros(0)
@@ -204,9 +206,8 @@ class System(CompiledSystem):
         if self.inertial == "derived":
             model = replace(model, f=model.f - sum(model.inertial))
         model = with_elements(model, self._elements, found.expressions, self.functions)
-        written = self._derivatives.get("constraint_q")
-        if written is not None and "G" in model.given and "t" not in self.functions["constraint"].arguments:
-            model = with_written_derivative(model, written, self.parameters, self.symbols["p"])
+        if self._derivatives and found.supplied:
+            model = with_written_derivatives(model, self._derivatives, self.functions, found)
         self.model = model
         if model.h.numel():
             require_linear_velocity_constraint(model, self.functions["velocity_constraint"])
@@ -227,6 +228,8 @@ class System(CompiledSystem):
 
         return values
 
+    roles: ClassVar[dict[str, str]] = {}
+    """What its functions are called in messages, where not by their names here."""
     mechanical = True
     levels = 2
 
@@ -255,7 +258,8 @@ class System(CompiledSystem):
         v = np.zeros(n) if v0 is None else vector("v0", v0, n)
         if not k:
             return np.concatenate((q, v))
-        return np.concatenate((q, v, list(self.states.values()) if s0 is None else vector("s0", s0, k)))
+        s = list(self.states.values()) if s0 is None else vector("s0", s0, k, "states")
+        return np.concatenate((q, v, s))
 
     def event_function(self, role: str, function: Callable) -> UserFunction:
         """An event, which may ask for accelerations and multipliers too."""

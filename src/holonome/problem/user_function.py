@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import NUMBERS, read, shown
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
@@ -73,13 +74,14 @@ class UserFunction:
         n: int,
         parameters: Parameters,
         further: Mapping[str, np.ndarray] | None = None,
+        kind: str = "",
     ) -> None:
         self.role = role
         self.function = function
         self.n = n
         self.parameters = parameters
         self.further = further or {}
-        self.kind = role.rpartition(".")[2]
+        self.kind = kind or role.rpartition(".")[2]
         self.shape: tuple[int, ...] | None = None
         self.path = "constant"
         self.reason = ""
@@ -90,15 +92,17 @@ class UserFunction:
             self.arguments = self._check_arguments()
         elif self.kind not in ("mass", "force", "potential", "stiffness", "damping"):
             raise ModelError(
-                f"{role}: {function!r} is not callable; give a function of any of "
+                f"{role}: {shown(function)} is not callable; give a function of any of "
                 f"{', '.join(self._allowed())}"
             )
+        else:
+            self.function = read(NUMBERS, role, function, ModelError)
 
     def _check_arguments(self) -> tuple[str, ...]:
         allowed = self._allowed()
         if isinstance(self.function, Expression):
             return allowed
-        names = argument_names(self.function)
+        names = argument_names(self.function, self.role)
         unknown = [name for name in names if name not in allowed]
         if unknown:
             missing = {

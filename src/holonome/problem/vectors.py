@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from holonome.arguments import real_array, shown
 
-def vector(argument: str, values, size: int) -> np.ndarray:
+
+def vector(argument: str, values, size: int, what: str = "coordinates") -> np.ndarray:
     """A real vector of the right size, perhaps the given one itself, or an error that names the argument."""
     if type(values) is np.ndarray and values.dtype == float and values.shape == (size,):
         return values
     try:
-        array = np.array(values)
-        if array.dtype.kind not in "fiub":
-            raise TypeError
-        array = array.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{argument}: {values!r} is not a vector of real numbers") from None
+        array = real_array(values)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{argument}: {shown(values)} is not a vector of real numbers") from None
     if array.ndim == 0 and size == 1:
         array = array.reshape(1)
     if array.shape != (size,):
-        what = {"s0": "states", "w0": "unknowns", "lam0": "multipliers", "x0": "components"}.get(
-            argument, "coordinates"
-        )
         raise ValueError(
             f"{argument}: shape {array.shape}; the system has {size} {what}, so it must be ({size},)"
         )

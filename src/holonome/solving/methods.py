@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from holonome import integrators
+from holonome.arguments import shown
 from holonome.formulations.compliant import Compliant
 from holonome.formulations.contract import Formulation
 from holonome.integrators.bdf import BDF
@@ -44,11 +45,13 @@ class Method:
         formulation, integrator = self.formulation, self.integrator
         if not isinstance(formulation, Formulation):
             raise TypeError(
-                f"Method: {formulation!r} is not a formulation; with {integrator!r} use UnderlyingODE() or "
-                "GGL()"
+                f"formulation: {shown(formulation)} is not a formulation; with {shown(integrator)} use "
+                "UnderlyingODE() or GGL()"
             )
         if not isinstance(integrator, Integrator):
-            raise TypeError(f"Method: {integrator!r} is not an integrator; use RungeKutta('dopri5') or BDF()")
+            raise TypeError(
+                f"integrator: {shown(integrator)} is not an integrator; use RungeKutta('dopri5') or BDF()"
+            )
         if integrator.form(formulation) is None:
             raise TypeError(
                 f"Method: {integrator!r} needs a {' or a '.join(integrator.needs)}, and {formulation!r} "
@@ -74,7 +77,7 @@ class Entry:
     reference: str
 
 
-AUTO, SMOOTH = "auto", "smooth"
+AUTO, ALL, SMOOTH = "auto", "all", "smooth"
 _SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
 """A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow
 over the oscillations.  Without elastic elements the form is GGL.
@@ -113,26 +116,24 @@ def methods() -> dict[str, Entry]:
     return dict(registry())
 
 
-def resolve(method: str | Method, motion: str = "all", system: Any = None) -> tuple[str, Method]:
+def resolve(method: str | Method, motion: str = ALL, system: Any = None) -> tuple[str, Method]:
     """Name and method from what the user gave."""
-    if motion not in ("all", SMOOTH):
-        raise ValueError(f"motion: {motion!r} is not known; choose 'all' or 'smooth'")
+    if motion == SMOOTH and not (isinstance(method, str) and method == AUTO):
+        raise ValueError(
+            f"method: {shown(method)} together with motion='smooth', which chooses the method itself; leave "
+            "one of them out"
+        )
     if motion == SMOOTH:
-        if method != AUTO:
-            raise ValueError(
-                f"method: {method!r} together with motion='smooth', which chooses the method itself; leave "
-                "one of them "
-                "out"
-            )
         return "smooth", _SMOOTH_METHOD
     if isinstance(method, Method):
         return method.label, method
-    if method == AUTO:
-        method = AUTO_METHOD if system is None or system.mechanical else "srm"
-    entry = registry().get(method) if isinstance(method, str) else None
-    if entry is None:
-        raise ValueError(
-            f"method: {method!r} is not known; choose one of {', '.join([AUTO, *registry()])}, or give a "
-            "Method"
-        )
-    return str(method), entry.method
+    if isinstance(method, str):
+        if method == AUTO:
+            method = AUTO_METHOD if system is None or system.mechanical else "srm"
+        entry = registry().get(method)
+        if entry is not None:
+            return str(method), entry.method
+    raise ValueError(
+        f"method: {shown(method)} is not known; choose one of {', '.join([AUTO, *registry()])}, or give a "
+        "Method"
+    )

@@ -22,7 +22,7 @@ from holonome.results.solution import Solution
 from holonome.solving import arguments
 from holonome.solving.auto import go_on
 from holonome.solving.first_use import announce_first_use
-from holonome.solving.methods import AUTO, SMOOTH, Method, resolve
+from holonome.solving.methods import ALL, AUTO, SMOOTH, Method, resolve
 from holonome.solving.result import finish
 from holonome.solving.run import Outcome, Run, Task
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
@@ -125,13 +125,26 @@ def solve(
     announce_first_use()
     system = arguments.checked_system(system, parameters, w0, lam0)
     system.require_unchanged()
+    if not (
+        first_step is step is projection is keep_steps is None
+        and dense_output is repair is progress is False
+        and max_step is math.inf
+        and motion is ALL
+        and type(max_steps) is int
+        and 0 < max_steps < arguments.MANY
+    ):
+        given = dense_output, first_step, max_step, step, projection, motion
+        dense_output, first_step, max_step, step, projection, motion, *others = arguments.options(
+            *given, repair, keep_steps, max_steps, progress
+        )
+        repair, keep_steps, max_steps, progress = others
     if not system.mechanical:
         arguments.refuse_for_general(projection, motion, repair)
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
     if atol is not None:
-        atol = arguments.absolute_tolerances(atol, rtol, system.n, system.levels, len(system.states))
+        atol = arguments.absolute_tolerances(atol, system.n, system.levels, len(system.states))
     rtol = arguments.relative_tolerance(rtol)
     y0 = given = system.full_state(q0, v0, s0)
     if atol is None:
@@ -139,7 +152,7 @@ def solve(
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)
     times = arguments.wanted_times(t_eval, t0, t1)
-    keep = (times is None if keep_steps is None else bool(keep_steps)) or dense_output
+    keep = (times is None if keep_steps is None else keep_steps) or dense_output
     task = Task(
         system,
         name,
@@ -153,9 +166,9 @@ def solve(
         as_events(events),
         keep,
         dense_output,
-        None if first_step is None else arguments.positive("first_step", first_step),
-        arguments.positive("max_step", max_step),
-        arguments.step_limit(max_steps),
+        first_step,
+        max_step,
+        max_steps,
         t0,
     )
     run = Run(task)
@@ -225,7 +238,7 @@ def new_stepper(
     size = arguments.constant_step(step, method.integrator.step)
     formulation = method.formulation
     if projection is not None:
-        formulation = formulation.with_projection(bool(projection))
+        formulation = formulation.with_projection(projection)
     formulation = formulation.for_run(t1 - t0, size)
     reason = formulation.refuses(system)
     if reason:

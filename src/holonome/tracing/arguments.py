@@ -74,13 +74,15 @@ class Namespace:
         return f"there is no parameter {name!r}; the parameters are: {known}"
 
 
-def argument_names(function: Callable) -> tuple[str, ...]:
+def argument_names(function: Callable, role: str = "") -> tuple[str, ...]:
     """Return the names of the parameters to be passed to a function.
 
     Parameters
     ----------
     function : callable
         Function, lambda, partial, bound method, callable object or function compiled by Numba.
+    role : str
+        What a message calls it beside its own name.
 
     Returns
     -------
@@ -98,6 +100,7 @@ def argument_names(function: Callable) -> tuple[str, ...]:
     for parameter in _signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             name = getattr(function, "__name__", None) or repr(function)
+            name = f"{role}: {name}" if role else name
             raise TypeError(
                 f"{name} takes {str(parameter).partition(':')[0]}; its arguments are passed by name, so "
                 "spell them out"

@@ -1,0 +1,508 @@
+"""Every argument of every public function refuses nonsense by an error that names it, or the nonsense is
+legitimate and stands in the table below.
+"""
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import holonome as hn
+
+
+class Thing:
+    """An object that is nothing in particular."""
+
+    def __init__(self, *anything):
+        pass
+
+    def __repr__(self):
+        return "<thing>"
+
+
+BAD = {
+    "text": "no",
+    "digits": "01",
+    "empty text": "",
+    "bytes": b"12",
+    "None": None,
+    "nan": np.nan,
+    "inf": np.inf,
+    "-inf": -np.inf,
+    "negative": -5,
+    "zero": 0,
+    "half": 2.5,
+    "True": True,
+    "complex": 1 + 2j,
+    "huge": 10**30,
+    "enormous": 10**400,
+    "empty list": [],
+    "empty array": np.zeros(0),
+    "list of numbers": [1, 2],
+    "list of text": ["a", "b"],
+    "ragged": [[1.0, 2.0], [3.0]],
+    "nested": [[[1.0]]],
+    "array of nan": np.array([np.nan, 1.0]),
+    "objects": np.array([Thing(), Thing()]),
+    "wrong shape": np.ones((3, 4, 5)),
+    "dict": {"k": "2"},
+    "dict of numbers": {1: 2.0},
+    "set": {1.0, 2.0},
+    "object": Thing(),
+    "class": Thing,
+    "function": lambda *nonsense: None,
+}
+TRUTHS = {"True"}
+NUMBERS = {"zero", "half", "negative", "huge"}
+POSITIVE = {"half", "huge"}
+EMPTY = {"empty list", "empty array"}
+TEXTS = {"text", "digits", "empty text"}
+FUNCTIONS = {"class", "function"}  # what is callable is tried out only when it is needed
+
+
+def pendulum(**arguments) -> hn.System:
+    return hn.System(
+        **{
+            "mass": np.eye(2),
+            "force": [0.0, -9.81],
+            "constraint": lambda q: q @ q - 1,
+            "names": ["x", "y"],
+        }
+        | arguments
+    )
+
+
+PENDULUM = pendulum()
+STATEFUL = hn.System(
+    1.0,
+    lambda s, w: s + w,
+    n=1,
+    states={"a": 0.0},
+    rate=lambda s: -s,
+    unknowns={"b": 1.0},
+    equations=lambda w: w - 1,
+)
+SLIDING = hn.System(
+    np.eye(2), lambda lam, v: np.array([0.0, -9.81]) - 0.1 * lam * v, lambda q: q[1], names=["x", "y"]
+)
+DRIVEN = hn.System(1.0, lambda p: -p.k, parameters={"k": 1.0}, n=1)
+LINE = hn.Index2System(lambda x: -x, np.array([[0.0], [1.0]]), lambda x: x[1], n=2)
+HALVES = hn.CoupledSystem(
+    [hn.System(1.0, [0.0], names=["x"]), hn.System(1.0, [1.0], names=["y"])], lambda x, y: x - y
+)
+START = {"system": PENDULUM, "t_span": (0, 0.1), "q0": [1.0, 0.0], "v0": [0.0, 0.0]}
+SHORT = {"t_span": (0, 0.01), "q0": [0.0]}
+
+# Function, arguments that work, and for each argument to try the bad values that are legitimate.
+CALLS: dict[str, tuple] = {
+    "solve": (
+        hn.solve,
+        START,
+        {
+            "system": set(),
+            "t_span": {"list of numbers"},
+            "q0": set(),
+            "v0": {"None"},
+            "s0": {"None"},
+            "w0": {"None"},
+            "lam0": {"None"},
+            "method": set(),
+            "rtol": {"zero"},
+            "atol": POSITIVE | {"list of numbers"},
+            "t_eval": {"None", *EMPTY},
+            "dense_output": TRUTHS,
+            "events": {"None", *EMPTY},
+            "first_step": POSITIVE | {"None", "inf"},
+            "max_step": POSITIVE | {"inf"},
+            "step": POSITIVE | {"None"},
+            "projection": TRUTHS | {"None"},
+            "motion": set(),
+            "parameters": {"None"},
+            "repair": TRUTHS,
+            "keep_steps": TRUTHS | {"None"},
+            "max_steps": set(),
+            "progress": TRUTHS | FUNCTIONS,
+        },
+    ),
+    "solve, states": (
+        hn.solve,
+        {"system": STATEFUL, **SHORT},
+        {"s0": NUMBERS | {"None"}, "w0": NUMBERS | {"None"}},
+    ),
+    "solve, multipliers": (
+        hn.solve,
+        {"system": SLIDING, "t_span": (0, 0.1), "q0": [0.0, 0.0]},
+        {"lam0": NUMBERS | {"None"}},
+    ),
+    "solve, parameters": (
+        lambda k: hn.solve(DRIVEN, **SHORT, parameters={"k": k}),
+        {"k": 1.0},
+        {"k": NUMBERS},
+    ),
+    "solve, index 2": (
+        hn.solve,
+        {"system": LINE, "t_span": (0, 0.1), "q0": [1.0, 0.0]},
+        {
+            "q0": set(),
+            "v0": {"None"},
+            "s0": {"None"},
+            "w0": {"None"},
+            "lam0": {"None"},
+            "projection": {"None"},
+            "motion": set(),
+            "repair": set(),
+            "keep_steps": TRUTHS | {"None"},
+            "max_steps": set(),
+            "progress": TRUTHS | FUNCTIONS,
+            "parameters": {"None"},
+            "dense_output": TRUTHS,
+            "step": {"None"} | POSITIVE,
+            "first_step": {"None", "inf"} | POSITIVE,
+            "max_step": {"inf"} | POSITIVE,
+        },
+    ),
+    "consistent": (
+        hn.consistent,
+        {"system": PENDULUM, "q0": [1.0, 0.0]},
+        {
+            "system": set(),
+            "q0": set(),
+            "v0": {"None"},
+            "t0": NUMBERS,
+            "s0": {"None"},
+            "fixed": {"zero", *EMPTY},
+            "metric": set(),
+            "repair": TRUTHS,
+        },
+    ),
+    "compare": (
+        hn.compare,
+        {**START, "methods": ["dopri5"], "rtols": [1e-3]},
+        {
+            "system": set(),
+            "t_span": {"list of numbers"},
+            "q0": set(),
+            "v0": {"None"},
+            "methods": set(),
+            "rtols": set(),
+            "atol": POSITIVE | {"None", "list of numbers"},
+            "reference": {"None"},
+            "max_steps": set(),
+            "progress": TRUTHS | FUNCTIONS,
+            "repair": TRUTHS,
+            "parameters": {"None"},
+        },
+    ),
+    "solve_coupled": (
+        hn.solve_coupled,
+        {"coupled": HALVES, "t_span": (0, 0.1), "q0": [0.0, 0.0], "method": hn.LocalIteration(0.1)},
+        {
+            "coupled": set(),
+            "t_span": {"list of numbers"},
+            "q0": set(),
+            "v0": {"None"},
+            "method": set(),
+            "t_eval": {"None", *EMPTY},
+            "repair": TRUTHS,
+            "progress": TRUTHS | FUNCTIONS,
+        },
+    ),
+    "solve_bvp": (
+        hn.solve_bvp,
+        {"system": LINE, "boundary": lambda a, b: [a[0] - 1], "mesh": [0.0, 0.1]},
+        {
+            "system": set(),
+            "boundary": set(),
+            "mesh": {"list of numbers"},
+            "guess": {"None"},
+            "srm": {"None"},
+            "tol": set(),
+            "max_nodes": set(),
+            "parameters": {"None"},
+        },
+    ),
+    "System": (
+        pendulum,
+        {},
+        {
+            "mass": {"half", "huge", "zero", "negative", "list of numbers"},
+            "force": {"list of numbers"},
+            "constraint": {"None"},
+            "velocity_constraint": {"None"},
+            "elastic": {"None", "empty list"},
+            "states": {"None"},
+            "rate": {"None"},
+            "unknowns": {"None"},
+            "equations": {"None"},
+            "invariant": {"None"},
+            "inertial": {"None"},
+            "potential": {"None", "nested"} | NUMBERS,
+            "parameters": {"None"},
+            "names": {"None", "list of text"},
+            "n": {"None"},
+            "constraint_names": {"None"},
+            "derivatives": {"None"},
+            "name": TEXTS,
+            "drawing": {"None"},
+        },
+    ),
+    "System, states": (
+        lambda **given: hn.System(**{"mass": 1.0, "force": [0.0], "rate": lambda s: -s} | given),
+        {"states": {"a": 0.0}},
+        {"states": set(), "rate": set()},
+    ),
+    "System, state": (
+        lambda states: hn.System(1.0, [0.0], rate=lambda s: -s, states={"a": states}),
+        {"states": 0.0},
+        {"states": NUMBERS},
+    ),
+    "System, parameter": (
+        lambda parameters: hn.System(1.0, [0.0], parameters={"k": parameters}),
+        {"parameters": 0.0},
+        {"parameters": NUMBERS | {"empty list", "empty array", "list of numbers", "nested", "wrong shape"}},
+    ),
+    "System, derivative": (
+        lambda derivatives: pendulum(derivatives={"constraint_q": derivatives}),
+        {"derivatives": lambda q: 2 * q[None]},
+        {"derivatives": set()},
+    ),
+    "ODE": (
+        hn.ODE,
+        {"f": lambda x: -x, "names": ["a", "b"]},
+        {
+            "f": set(),
+            "invariant": {"None"},
+            "names": {"list of text"},
+            "n": {"None"},
+            "parameters": {"None"},
+            "name": TEXTS,
+        },
+    ),
+    "Index2System": (
+        hn.Index2System,
+        {"f": lambda x: -x, "B": [0.0, 1.0], "g": lambda x: x[1], "names": ["a", "b"]},
+        {
+            "f": {"list of numbers"},
+            "B": {"list of numbers"},
+            "g": set(),
+            "names": {"list of text"},
+            "n": {"None"},
+            "parameters": {"None"},
+            "name": TEXTS,
+        },
+    ),
+    "Index3System": (
+        hn.Index3System,
+        {"f": lambda x: -x, "B": [0.0, 1.0], "g": lambda x: x[1], "n": 2},
+        {
+            "names": {"None", "list of text"},
+            "f": {"list of numbers"},
+            "B": {"list of numbers"},
+            "g": set(),
+            "n": set(),
+            "parameters": {"None"},
+            "name": TEXTS,
+        },
+    ),
+    "CoupledSystem": (
+        hn.CoupledSystem,
+        {"subsystems": list(HALVES.subsystems.values()), "coupling": lambda x, y: x - y},
+        {
+            "subsystems": set(),
+            "coupling": set(),
+            "parameters": {"None"},
+            "constraint_names": {"None"},
+            "name": TEXTS,
+        },
+    ),
+    "BlackBox": (
+        hn.BlackBox,
+        {"solver": lambda t, q, v, force: (q, v), "n": 1},
+        {"solver": FUNCTIONS, "n": set(), "name": TEXTS},
+    ),
+    "BlackBox, names": (
+        hn.BlackBox,
+        {"solver": lambda t, q, v, force: (q, v)},
+        {"names": {"list of text"}},
+    ),
+    "Elastic": (
+        hn.Elastic,
+        {"deformation": lambda q: q, "stiffness": 1.0},
+        {
+            "deformation": FUNCTIONS,
+            "stiffness": NUMBERS
+            | FUNCTIONS
+            | {"empty list", "empty array", "list of numbers", "nested", "wrong shape"},
+            "damping": NUMBERS
+            | FUNCTIONS
+            | {"empty list", "empty array", "list of numbers", "nested", "wrong shape"},
+        },
+    ),
+    "Event": (
+        hn.Event,
+        {"function": lambda q: q[0]},
+        {
+            "function": FUNCTIONS,
+            "terminal": TRUTHS | {"None", "zero"},
+            "direction": NUMBERS | {"inf", "-inf"},
+        },
+    ),
+    "Drawing": (
+        hn.Drawing,
+        {"points": lambda q: {"a": (q[0], q[1])}},
+        {
+            "points": set(),
+            **dict.fromkeys(("links", "springs", "bodies"), EMPTY),
+            **{field: EMPTY | {"list of text"} for field in ("ground", "sliders", "traces")},
+            "camera": {"list of numbers"},
+        },
+    ),
+    "Method": (
+        hn.Method,
+        {"formulation": hn.GGL(), "integrator": hn.BDF()},
+        {"formulation": set(), "integrator": set()},
+    ),
+    "BDF": (
+        hn.BDF,
+        {"step": 0.1},
+        {
+            "max_order": set(),
+            "step": POSITIVE | {"None"},
+            "order": {"None"},
+            "newton_tolerance": POSITIVE,
+            "rate_floor": {"zero"},
+        },
+    ),
+    "RungeKutta": (hn.RungeKutta, {}, {"name": set(), "step": POSITIVE | {"None"}}),
+    "SRM": (
+        hn.SRM,
+        {},
+        {
+            "eps": POSITIVE | {"None"},
+            "iterations": {"None"},
+            "E": FUNCTIONS,
+            "variant": set(),
+            "alpha": {"None", "list of numbers", "set"},
+            "y0": NUMBERS | {"list of numbers", *EMPTY},
+            "post_stabilization": {"zero"},
+        },
+    ),
+    "UnderlyingODE": (hn.UnderlyingODE, {}, {"projection": TRUTHS}),
+    "Index1": (
+        hn.Index1,
+        {},
+        {"alpha": NUMBERS | {"None"}, "beta": POSITIVE | {"zero", "None"}, "error_test": set()},
+    ),
+    "Baumgarte": (
+        hn.Baumgarte,
+        {},
+        {"alpha": POSITIVE | {"zero", "None"}, "beta": POSITIVE | {"zero", "None"}, "error_test": set()},
+    ),
+    "Index2": (hn.Index2, {}, {"error_test": set()}),
+    "Index3": (hn.Index3, {}, {"error_test": set()}),
+    "GGL": (hn.GGL, {}, {"error_test": set(), "newton_test": set(), "predict_multipliers": TRUTHS}),
+    "Compliant": (hn.Compliant, {}, {"error_test": set(), "newton_test": set(), "slack": {"zero"}}),
+    "CoordinateProjection": (
+        hn.CoordinateProjection,
+        {},
+        {"formulation": set(), "metric": set(), "relaxed": TRUTHS},
+    ),
+    "CoordinateSplit": (
+        hn.CoordinateSplit,
+        {},
+        {"iteration": set(), "refresh": set(), "error_test": set()},
+    ),
+    "LocalIteration, solvers": (
+        lambda **given: hn.solve_coupled(HALVES, (0, 0.1), [0, 0], method=hn.LocalIteration(0.1, **given)),
+        {},
+        {"solvers": set(), "update": {"None"}},
+    ),
+    "LocalIteration": (
+        hn.LocalIteration,
+        {"window": 0.1},
+        {
+            "window": POSITIVE,
+            "substeps": set(),
+            "nodes": {"None"},
+            "rtol": POSITIVE | {"zero"},
+            "atol": POSITIVE | {"zero"},
+            "max_iterations": set(),
+            "iterations": {"None"},
+            "projection": TRUTHS,
+            "threads": TRUTHS,
+            "check": TRUTHS,
+        },
+    ),
+}
+CASES = [(call, argument) for call, (_, _, tried) in CALLS.items() for argument in tried]
+RESULTS = {
+    "Animation",
+    "Comparison",
+    "History",
+    "Residual",
+    "Start",
+    "Tableau",
+    "Trial",
+    "WindowSolver",
+    "animate",
+    "from_sympy",
+}
+
+
+@pytest.mark.parametrize(("call", "argument"), CASES)
+def test_nonsense_is_refused_by_name(call, argument):
+    function, working, legitimate = CALLS[call]
+    wrong = []
+    for name, value in BAD.items():
+        try:
+            function(**{**working, argument: value})
+        except (ValueError, TypeError, hn.HolonomeError) as error:
+            if name in legitimate[argument]:
+                wrong.append(f"{name}: refused, {error}")
+            elif argument not in str(error):
+                wrong.append(f"{name}: {type(error).__name__}: {error}")
+        except Exception as error:
+            wrong.append(f"{name}: {type(error).__name__}: {error}")
+        else:
+            if name not in legitimate[argument]:
+                wrong.append(f"{name}: accepted")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_argument_is_forgotten():
+    """Except those of results, which the package makes itself, and of what reads foreign objects."""
+    tried = {(call.partition(",")[0], argument) for call, argument in CASES}
+    forgotten = [
+        (name, argument)
+        for name in hn.__all__
+        if callable(thing := getattr(hn, name)) and name not in RESULTS and not name.endswith("Solution")
+        if not (inspect.isclass(thing) and issubclass(thing, Exception))
+        for argument in inspect.signature(thing).parameters
+        if (name, argument) not in tried and argument != "options"
+    ]
+    assert not forgotten
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pendulum(n=2.5), "n: 2.5; give a whole number"),
+        (lambda: hn.solve(**START, projection="no"), "projection: 'no'; give True or False, or None"),
+        (lambda: hn.solve(PENDULUM, "01", [1, 0]), "t_span: '01'; give"),
+        (lambda: hn.solve(DRIVEN, (0, 1), [0], parameters={"k": "2"}), r"parameters\['k'\]: '2'; give"),
+        (lambda: hn.solve(**START, atol=0), "atol: 0; give a positive number"),
+        (lambda: hn.solve(**START, max_steps=10**30), "max_steps: 10+; give a positive whole number"),
+        (lambda: pendulum(mass=[[1.0, 2.0], [3.0]]), r"mass: \[\[1.0, 2.0\], \[3.0\]\]; give a finite real"),
+        (lambda: pendulum(parameters=[1, 2]), r"parameters: \[1, 2\]; give a dict"),
+    ],
+)
+def test_messages_say_what_to_give(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
+
+
+def test_numbers_of_every_kind_are_welcome():
+    numbers = {"rtol": Fraction(1, 10**6), "atol": np.array(1e-9), "max_step": np.float32(0.5)}
+    flags = {"repair": np.True_, "max_steps": np.int64(1000), "dense_output": np.bool_(False)}
+    assert hn.solve(PENDULUM, [0, Fraction(1, 10)], (1, Fraction(0)), **numbers, **flags).success
