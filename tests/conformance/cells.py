@@ -264,7 +264,7 @@ def _bisected(function: Any, low: float, high: float) -> float:
 
 WITH_ARGUMENTS = (hn.solve, hn.System, hn.ODE, hn.Index2System, hn.SRM, hn.BDF, hn.RungeKutta)
 ARGUMENTS = {name for thing in WITH_ARGUMENTS for name in inspect.signature(thing).parameters}
-ARGUMENTS = {name for name in ARGUMENTS if len(name) > 1} | {"SRM", "BDF", "RungeKutta", "x0"}
+ARGUMENTS = {name for name in ARGUMENTS if len(name) > 1} | {"SRM", "BDF", "RungeKutta", "x0", "f"}
 REMEDY = re.compile(
     r"\b(use|give|pass|choose|leave|correct|raise|loosen|make|write|try|start|remove|needs?"
     r"|must|expected|wants?|may be|admissible|system has|alone|at t)\b",

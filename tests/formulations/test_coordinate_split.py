@@ -446,7 +446,7 @@ def test_multipliers_after_the_fact():
 
 
 def test_bad_choices_are_named():
-    with pytest.raises(ValueError, match="iteration: 'cz' is not known; choose 'CS' or 'CM'"):
+    with pytest.raises(ValueError, match="iteration: 'cz'; give 'CS' or 'CM'"):
         hn.CoordinateSplit("cz")
     with pytest.raises(ValueError, match="refresh"):
         hn.CoordinateSplit("CM", refresh="never")

@@ -106,6 +106,7 @@ def test_recipes_are_the_examples():
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == shown | {
         "watt_linkage.py",
         "five_bar_robot.py",
+        "stokes_flow.py",
     }
 
 

@@ -109,7 +109,7 @@ CALLS: dict[str, tuple] = {
             "lam0": {"None"},
             "method": set(),
             "rtol": {"zero"},
-            "atol": POSITIVE | {"list of numbers"},
+            "atol": POSITIVE | {"None", "list of numbers"},
             "t_eval": {"None", *EMPTY},
             "dense_output": TRUTHS,
             "events": {"None", *EMPTY},

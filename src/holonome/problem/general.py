@@ -339,6 +339,18 @@ class HigherIndex:
         context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
         return context
 
+    def not_finite(self, t: float, state: np.ndarray) -> str:
+        """Which of f, B and g is not finite at a point, in words; empty if all are."""
+        e = self.equations
+        parts = {"f": e.f, "B": e.B, "g": e.g}
+        function = ca.Function("parts", [e.t, e.state, self.symbols["p"]], list(parts.values()))
+        for name, value in zip(parts, function(t, state, self.parameters.flat), strict=True):
+            entries = np.array(ca.densify(value)).ravel()
+            if not np.all(np.isfinite(entries)):
+                i = int(np.argmin(np.isfinite(entries)))
+                return f"entry {i} of {name} is {entries[i]} (at t = {t:.6g})"
+        return ""
+
     @cached_property
     def values(self) -> ca.Function:
         """(t, state, p) ↦ g and w."""

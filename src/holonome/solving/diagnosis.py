@@ -136,7 +136,12 @@ def _event_failure(run: Run, t: float, y: np.ndarray) -> str:
 
 def _why_stuck(run: Run) -> str:
     """Diagnosis of a step size that fell to nothing."""
-    told = _not_finite_ahead(run, run.t, _state(run), 0) if run.system.mechanical else ""
+    if run.system.mechanical:
+        told = _not_finite_ahead(run, run.t, _state(run), 0)
+    else:
+        state = RunState.of(run.memory)
+        ahead = run.t + run.task.direction * max(abs(state["h"]), 16 * np.spacing(abs(run.t)))
+        told = run.system.not_finite(ahead, _state(run))
     told = told or run.stepper.why_stuck(run.memory)
     if told:
         return told
