@@ -489,7 +489,7 @@ def test_guides_springs_and_driven_points():
         **points(1.0), elastic=hn.Elastic(lambda q: np.hypot(q[0], q[1]) - 1, 50.0), names=["x", "y"]
     )
     drawing = inferred(hn.solve(spring, (0, 1), [1, 0]))
-    assert drawing.springs == [(drawing.ground[0], "point")]
+    assert drawing.springs == ((drawing.ground[0], "point"),)
     driven = hn.System(
         **points(1.0),
         constraint=lambda t, q: (q[0] - 0.1 * np.sin(5 * t)) ** 2 + q[1] ** 2 - 1,

@@ -135,13 +135,13 @@ class SRM(Formulation):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        several = isinstance(self.eps, tuple)
+        several = self.eps if isinstance(self.eps, tuple) else None
         free = self.alpha is not None and self.alpha[0] != 0
-        if not free and 0.0 in (self.eps if several else (self.eps,)):
+        if not free and 0.0 in (several or (self.eps,)):
             raise ValueError("eps: 0 is possible only with alpha[0] != 0; give positive numbers")
-        if several and len(self.eps) != self.iterations:
+        if several is not None and len(several) != self.iterations:
             raise ValueError(
-                f"eps: {len(self.eps)} values; give as many as iterations, which is {self.iterations}"
+                f"eps: {len(several)} values; give as many as iterations, which is {self.iterations}"
             )
 
     def checked_alpha(self, order: int) -> tuple[float, ...]:

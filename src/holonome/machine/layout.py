@@ -208,7 +208,7 @@ class Layout:
     @classmethod
     def span(cls, memory: np.ndarray, name: str, at: int = 0) -> slice:
         """Where one of the vectors of the record that begins there lies in the memory."""
-        (offset,) = _WHOLE.unpack_from(memory, 8 * (at + getattr(cls.places, name)))
+        (offset,) = _WHOLE.unpack_from(memory, 8 * (at + getattr(cls.places, name)))  # type: ignore
         return slice(at + offset, at + offset + int(memory[at + offset - 1]))
 
     @classmethod

@@ -161,7 +161,7 @@ class Solution(Result):
         for k in worst[excess[worst] > 1].tolist():
             try:
                 y = consistent_state(
-                    system, self.states[k, : system.state_size].copy(), self.t[k], repair=True
+                    system, self.states[k, : system.state_size].copy(), float(self.t[k]), repair=True
                 ).state
             except (HolonomeError, ValueError):
                 continue

@@ -29,7 +29,8 @@ def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution]
         fields = _merged(parts, legs)
         fields["start"] = outcome.start
     fields["outcome"] += rank_fell(fields["singular_times"])
-    if not fields["t"].size and outcome.code != loop.DONE and np.size(legs[0].task.t_eval):
+    wanted = legs[0].task.t_eval
+    if not fields["t"].size and outcome.code != loop.DONE and wanted is not None and wanted.size:
         fields["t"], fields["states"] = np.array([last.t]), last.state[np.newaxis].copy()
     if not last.system.mechanical:
         return _general_solution(last, fields)

@@ -127,8 +127,9 @@ class Captured:
         defaults = function.__defaults__ or ()
         for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
             self._visit_content(value, name, 0)
-        for name, value in (function.__kwdefaults__ or {}).items():
-            self._found(function.__kwdefaults__.get, name, value, name)
+        keywords = function.__kwdefaults__ or {}
+        for name, value in keywords.items():
+            self._found(keywords.get, name, value, name)
 
     def _found(self, get: Callable[[Any], Any], key: Any, value: Any, name: str) -> None:
         if isinstance(value, types.ModuleType):

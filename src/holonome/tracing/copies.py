@@ -192,7 +192,7 @@ class Copies:
 
         members = {"__getattribute__": read, "__module__": kind.__module__}
         try:
-            stand_in = object.__new__(type(version)(kind.__name__, (version,), members))
+            stand_in = object.__new__(type(version)(kind.__name__, (version,), members))  # type: ignore
         except TypeError:
             return value
         for name, attribute in attributes_of(value).items():

@@ -69,7 +69,7 @@ def is_nan(x: Traced) -> Traced:
 
 
 def is_infinite(x: Traced) -> Traced:
-    return abs(x) == math.inf
+    return abs(x) == math.inf  # type: ignore
 
 
 def is_finite(x: Traced) -> Traced:

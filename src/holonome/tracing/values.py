@@ -190,16 +190,16 @@ class Traced(_AskedByNumPy):
     __ceil__ = record_unary(ca.OP_CEIL)
 
     def __floordiv__(self, other: Any) -> Any:
-        return np.floor_divide(self, other)
+        return np.floor_divide(self, other)  # type: ignore
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return np.floor_divide(other, self)
+        return np.floor_divide(other, self)  # type: ignore
 
     def __mod__(self, other: Any) -> Any:
-        return np.remainder(self, other)
+        return np.remainder(self, other)  # type: ignore
 
     def __rmod__(self, other: Any) -> Any:
-        return np.remainder(other, self)
+        return np.remainder(other, self)  # type: ignore
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -208,7 +208,7 @@ class Traced(_AskedByNumPy):
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
-        return np.round(self, digits or 0)
+        return np.round(self, digits or 0)  # type: ignore
 
     def __trunc__(self) -> Any:
         return np.trunc(self)
@@ -324,7 +324,7 @@ def _looked_up(rows: list[Any], index: Traced) -> Any:
     """The row at a traced position, NaN where there is none."""
     if not _is_whole(index.sx):
         refuse("it uses a traced value as an index")
-    at = np.where(index < 0, index + len(rows), index)
+    at = np.where(index < 0, index + len(rows), index)  # type: ignore
 
     def within(first: int, last: int) -> Any:
         if first == last:
@@ -382,7 +382,7 @@ def traced(sx: ca.SX, shape: tuple[int, ...]) -> Traced | TracedArray:
     -------
     Traced or TracedArray
     """
-    elements = list(map(Traced, sx.elements()))
+    elements = list(map(Traced, sx.elements()))  # type: ignore
     return elements[0] if shape == () else from_flat(elements, shape)
 
 
