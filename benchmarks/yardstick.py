@@ -61,7 +61,7 @@ def _inlined(y: ca.SX, *outputs: ca.SX):
 def _kernels(system):
     model = system.model
     fixed = [
-        ca.substitute(e, model.p, ca.DM(system.parameters.flat)) if system.parameters.size else e
+        ca.substitute(e, system.symbols["p"], ca.DM(system.parameters.flat)) if system.parameters.size else e
         for e in (model.M, model.f, model.g)
     ]
     M, f, g = ca.sparsify(ca.simplify(fixed[0])), fixed[1], fixed[2]

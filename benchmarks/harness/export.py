@@ -163,7 +163,7 @@ def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:
     """Accelerations and multipliers at rest for a large system, where ranks are not examined."""
     model = problem.system.model
     M, f, C = (
-        ca.Function("e", [model.t, model.q, model.v, model.p], [e])(
+        ca.Function("e", [model.t, model.q, model.v, problem.system.symbols["p"]], [e])(
             0, problem.q0, problem.v0, problem.system.parameters.flat
         )
         for e in (model.M, model.f, model.C)
