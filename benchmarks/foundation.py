@@ -253,7 +253,10 @@ def _virtual_machine(compiled, y: np.ndarray) -> float:
     model = compiled.system.model
     _, z, out, margin = compiled._emitted.derivative(model)
     function = ca.Function(
-        "f", [model.t, ca.vertcat(model.q, model.v), z, compiled.system.symbols["p"]], [out, margin], {"cse": True}
+        "f",
+        [model.t, ca.vertcat(model.q, model.v), z, compiled.system.symbols["p"]],
+        [out, margin],
+        {"cse": True},
     )
     buffer, evaluate = function.buffer()
     arrays = [
