@@ -71,14 +71,19 @@ def test_a_lock_that_another_thread_holds(lock):
 def test_forks_while_another_thread_makes_systems():
     end = threading.Event()
 
-    def make():
+    def make(factor):
+        system = hn.System(np.eye(2), [0.0, -factor], lambda q: q @ q - 1, names=["x", "y"])
+        hn.solve(system, (0, 0.1), [1, 0], method="ggl")
+
+    def make_many():
         factor = 1.0
         while not end.is_set():
             factor += 0.125
-            system = hn.System(np.eye(2), [0.0, -factor], lambda q: q @ q - 1, names=["x", "y"])
-            hn.solve(system, (0, 0.1), [1, 0], method="ggl")
+            make(factor)
 
-    thread = threading.Thread(target=make)
+    _compile()
+    make(1.0)  # a child that had to compile the engine would take long
+    thread = threading.Thread(target=make_many)
     thread.start()
     try:
         assert [_forked(_compile) for _ in range(5)] == [0] * 5
