@@ -8,11 +8,34 @@ traces: the thread that forks takes all locks, and both processes release them.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:
+        """As in functools, without the lock that it has before Python 3.12, which nobody else can take."""
+
+        def __init__(self, function):
+            self.function, self.__doc__ = function, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            values = instance.__dict__
+            if self.name not in values:
+                values[self.name] = self.function(instance)
+            return values[self.name]
+
 
 PATIENCE = 120.0
 """Seconds; a fork does not wait longer."""
@@ -27,6 +50,12 @@ def new_lock() -> Any:
     lock = threading.RLock()
     _locks.add(lock)
     return lock
+
+
+expressions = new_lock()
+"""For making expressions: CasADi has a lock of its own, which nobody else can take, and Python's warning
+filters belong to all threads.
+"""
 
 
 def hold_over_fork(locks: Iterable[Any]) -> None:

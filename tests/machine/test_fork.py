@@ -11,8 +11,8 @@ from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
 import holonome as hn
+from holonome import locks
 from holonome.machine.compiled import Compiled
-from holonome.tracing import tracer
 
 pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this machine"
@@ -43,7 +43,7 @@ def _forked(action):
 
 LOCKS = {
     "of a system": lambda: shared.lock,
-    "of tracing": lambda: tracer.lock,
+    "of tracing": lambda: locks.expressions,
     "of Numba": lambda: global_compiler_lock,
     "of LLVM": lambda: ffi.lib._lock,
 }

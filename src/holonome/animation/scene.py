@@ -8,13 +8,13 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from holonome.animation.inference import inferred
+from holonome.locks import cached_property
 from holonome.plot import SMALLEST
 from holonome.plot.over_time import conserves_energy
 from holonome.problem.drawing import Drawing

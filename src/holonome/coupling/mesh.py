@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.interpolate import CubicHermiteSpline
+
+from holonome.locks import cached_property
 
 
 class Motion(NamedTuple):

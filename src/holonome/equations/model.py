@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import casadi as ca
+
+from holonome.locks import cached_property
 
 
 @dataclass(frozen=True, eq=False)

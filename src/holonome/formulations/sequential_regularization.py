@@ -48,7 +48,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -59,6 +58,7 @@ from holonome.arguments import check_fields
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import ImplicitKernels, Residual
+from holonome.locks import cached_property
 from holonome.machine.calls import run_kernel
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK

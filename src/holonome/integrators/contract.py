@@ -25,7 +25,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from holonome.integrators import rank_watch
 from holonome.integrators.event_search import NODES
 from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
+from holonome.locks import cached_property
 from holonome.machine.calls import NativeKernel, run_kernel
 from holonome.machine.context import OK, SINGULAR, Context
 from holonome.machine.layout import lay_out, padded, require_intact

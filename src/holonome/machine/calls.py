@@ -4,13 +4,14 @@ Passing compiled functions as arguments would make Numba compile the engine anew
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic, overload
+
+from holonome.locks import cached_property
 
 Doubles = types.CPointer(types.float64)
 Integers = types.CPointer(types.int32)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from holonome.equations.model import Model
+from holonome.locks import cached_property
 from holonome.machine import inner_newton
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS, write_block

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -20,6 +19,7 @@ import numpy as np
 from holonome.arguments import checked, numbers, read, shown
 from holonome.equations.model import Model
 from holonome.errors import ModelError
+from holonome.locks import cached_property, expressions
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS
 from holonome.machine.kernel import Kernel, kernel
@@ -135,7 +135,8 @@ class HigherIndex:
             "v": ca.SX.sym("v", self.n if self.order == 2 else 0),
             "p": ca.SX.sym("p", self.parameters.size),
         }
-        self.equations = self._equations(f, B, g)
+        with expressions:
+            self.equations = self._equations(f, B, g)
         self.m = self.equations.g.numel()
         given = {"f": f, "B": B, "g": g}
         self._frozen = (

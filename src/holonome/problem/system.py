@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import casadi as ca
@@ -14,6 +13,7 @@ import numpy as np
 from holonome.arguments import checked, shown
 from holonome.equations.program import Program
 from holonome.errors import ModelError
+from holonome.locks import cached_property, expressions
 from holonome.machine.compiled import Compiled
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -167,7 +167,9 @@ class System(CompiledSystem):
         self._elements = list(parts)
         self._derivatives = checked("derivatives", derivatives, ModelError) or {}
         self.compiled = Compiled()
-        self._build(checked("inertial", inertial, ModelError))
+        inertial = checked("inertial", inertial, ModelError)
+        with expressions:
+            self._build(inertial)
         self.constraint_names = (
             distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import FrozenInstanceError
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from holonome.locks import cached_property
 from holonome.results.history import History
 
 

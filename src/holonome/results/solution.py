@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels, over_points
 from holonome.dynamics.start import Start, consistent_state
 from holonome.errors import HolonomeError
+from holonome.locks import cached_property
 from holonome.problem.system import System
 from holonome.results.frozen import Result
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import casadi as ca
 
-from holonome.locks import new_lock
+from holonome.locks import expressions
 from holonome.tracing.arguments import bind
 from holonome.tracing.copies import Copies
 from holonome.tracing.explanations import explain
@@ -19,10 +19,6 @@ from holonome.tracing.session import Session, Untraceable
 from holonome.tracing.values import SEQUENCES, NotNumeric, column, flatten
 
 _Result = tuple[ca.SX, tuple[int, ...]]
-
-
-lock = new_lock()
-"""One function at a time: Python's warning filters belong to all threads."""
 
 
 def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tuple[int, ...]]:
@@ -57,7 +53,7 @@ def trace(function: Callable, arguments: Mapping[str, Any]) -> tuple[ca.SX, tupl
         positional, keywords = bind(function, arguments)
         return Copies().replace(function)(*positional, **keywords)
 
-    with lock, session.active(), warnings.catch_warnings():
+    with expressions, session.active(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # libraries that warn of traced values; numbers follow
         return _explore(session, call_afresh, [])
 
