@@ -717,7 +717,7 @@ def test_a_start_in_a_singular_position_is_explained(omega2, reason):
 
 @pytest.mark.slow
 def test_beside_a_singular_position_a_start_is_possible():
-    """As the message says, and as close as 1e-8; closer, rounding decides between a million steps and many."""
+    """As the message says, and as close as 1e-8; closer, it takes millions of steps."""
     system, (q0, v0) = hn.mechanisms.slider_crank().system, upright(3.0, -3.0)
     for method in ("auto", "srm"):
         sol = hn.solve(system, (0, 1), q0 + 1e-4 * v0, v0, method=method, repair=True, rtol=1e-8, atol=1e-10)
