@@ -505,7 +505,7 @@ class Regularized:
         ) and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION:
             raise ValueError(
                 f"method: SRM with {equations.m} constraints on {equations.n} coordinates is made for "
-                "E='identity' only"
+                "E='identity' only; use Method(SRM(eps=1e-4, iterations=3), BDF())"
             )
         self.large = not system.mechanical and equations.n * equations.m**2 > LARGEST_ORTHOGONALISATION
         self.iteration = _Iteration(equations, srm, way)

@@ -46,7 +46,7 @@ def _estimated(system: Any, y: np.ndarray, t0: float, span: float, q: float, v: 
     a = a if math.isfinite(a) else 0.0
     reach = v * span + 0.5 * a * span * span
     q = q or (min(1.0, reach) if reach > _EQUILIBRIUM else 1.0)
-    return q, v or max(math.sqrt(a * q), q / span)
+    return q, v or max(math.sqrt(a) * math.sqrt(q), q / span)
 
 
 def _rounded(size: float) -> float:
