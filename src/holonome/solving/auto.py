@@ -8,6 +8,10 @@ hundred steps; whichever makes more progress for its cost goes on.  The way back
 implicit steps have become so small that an explicit method could take them.  Costs are counted in
 instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
 has to be resolved by either kind, and then the explicit one wins.
+
+``motion="smooth"`` is a relay too.  It begins with the form for smooth motion, whose steps do not grow where
+elements are soft or only moderately stiff, since their oscillations are then within reach of its error test.
+So after a few steps an explicit leg is tried, which tells its pace, and takes over where it stays ahead.
 """
 
 from __future__ import annotations
@@ -26,22 +30,41 @@ from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
-from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, registry
+from holonome.solving.methods import AUTO_METHOD, SMOOTH, SMOOTH_METHOD, STIFF_METHOD, registry
 from holonome.solving.run import Run
 
 CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
-_STIFF, _NOT_STIFF, _BETTER = 1.5, 3.0, 1.3
+FIRST_SMOOTH, _SMOOTH_TRIAL = 40, 20
+_STIFF, _NOT_STIFF, _BETTER, _PATIENCE = 1.5, 3.0, 1.3, 0.2
+_ENDS = loop.DONE, loop.TERMINATED
+
+
+def watch_pace(run: Run, wanted: bool = True) -> None:
+    """Let the first leg pause where it should be compared with another."""
+    run.stepper.watch_stiffness(run.memory, wanted)
+    if run.task.name == SMOOTH:
+        RunState.set(run.memory, budget=FIRST_SMOOTH if wanted else run.budget)
 
 
 def go_on(legs: list[Run], progress: Any) -> int:
     """From the first leg to the end, or to where nothing goes on; further legs are appended."""
+    stiff = SMOOTH if legs[0].task.name == SMOOTH else STIFF_METHOD
+    code = loop.FULL
     with ProgressDisplay(progress, "simulating") as show:
-        return _relay(legs, show)
+        while code == loop.FULL:
+            relay = _smooth_leg if legs[-1].task.name == SMOOTH else _leg
+            code = relay(legs, show, stiff)
+    return code
 
 
-def _relay(legs: list[Run], progress: Any) -> int:
-    leg, pause = legs[0], CHECK_EVERY
-    mark = _Mark(leg, leg.task.t0, 0.0)
+def _leg(legs: list[Run], progress: Any, stiff: str) -> int:
+    """The last leg, until it ends or a rival is appended."""
+    leg, pause = legs[-1], CHECK_EVERY
+    if len(legs) == 1:
+        mark = _Mark(leg, leg.task.t0, 0.0)
+    else:
+        mark = _Mark(leg)
+        leg.stepper.watch_stiffness(leg.memory)
     while True:
         code = leg.go_on(progress, steps=pause)
         if code != loop.FULL:
@@ -49,35 +72,58 @@ def _relay(legs: list[Run], progress: Any) -> int:
         if leg.stepper.met_stiffness(leg.memory):
             pause = SOON
             leg.stepper.watch_stiffness(leg.memory, False)
-        rival, rival_code = _rival(leg, mark)
-        if rival is None:
-            pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
-            mark = _Mark(leg)
-            continue
-        legs.append(rival)
-        if rival_code != loop.FULL:
+        rival, rival_code = _rival(leg, mark, stiff)
+        if rival is not None:
+            legs.append(rival)
             return rival_code
-        leg, pause, mark = rival, CHECK_EVERY, _Mark(rival)
-        leg.stepper.watch_stiffness(leg.memory)
+        pause = min(4 * pause, 100 * CHECK_EVERY) if mark.suspicious else CHECK_EVERY
+        mark = _Mark(leg)
 
 
-def _rival(leg: Run, mark: _Mark) -> tuple[Run | None, int]:
+def _smooth_leg(legs: list[Run], progress: Any, stiff: str) -> int:
+    """The same for a leg of smooth motion.  It is left where explicit steps are larger, but not before it has
+    taken a fifth of their number up to the end: until then oscillations may be damped, and its steps grow.
+    """
+    leg, pause, explicit_step, patience = legs[-1], FIRST_SMOOTH, np.inf, 0.0
+    while True:
+        mark = _Mark(leg)
+        code = leg.go_on(progress, steps=pause)
+        if code != loop.FULL:
+            return code
+        rival, pause = None, 2 * pause
+        if leg.tried >= patience and mark.mean_step() < explicit_step:
+            rival = next_leg(leg, leg.t, leg.state[: leg.system.state_size].copy(), AUTO_METHOD)
+        if rival is not None:
+            begin = _Mark(rival)
+            code = rival.go_on(False, steps=_SMOOTH_TRIAL)
+            explicit_step = begin.mean_step()
+            patience = _PATIENCE * abs(leg.task.t1 - leg.t) / max(explicit_step, 1e-300)
+            ahead = mark.mean_step() < explicit_step and leg.tried >= patience
+            if code in _ENDS or (code == loop.FULL and ahead):
+                legs.append(rival)
+                return code
+        if leg.tried < patience:
+            pause = max(10, min(pause, int(patience) - leg.tried))
+
+
+def _rival(leg: Run, mark: _Mark, stiff: str) -> tuple[Run | None, int]:
     """A leg of the other kind that does better from here, if there is one."""
     implicit = leg.stepper.implicit
     y = leg.state[: leg.system.state_size].copy()
     stiffness = abs(float(RunState.of(leg.memory)["h"])) * fastest_rate(leg, leg.t, y)
     mark.suspicious = stiffness < _NOT_STIFF if implicit else stiffness > _STIFF
-    rival = next_leg(leg, leg.t, y) if mark.suspicious else None
+    name = AUTO_METHOD if implicit else stiff
+    rival = next_leg(leg, leg.t, y, name) if mark.suspicious else None
     if rival is None:
         return None, loop.FULL
     begin = _Mark(rival)
     code = rival.go_on(False, steps=TRIAL)
     better = code == loop.FULL and begin.efficiency() > _BETTER * mark.efficiency()
-    return (rival, code) if better or code in (loop.DONE, loop.TERMINATED) else (None, loop.FULL)
+    return (rival, code) if better or code in _ENDS else (None, loop.FULL)
 
 
-def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
-    """The same run from here on by a method of the other kind; None if it cannot start here."""
+def next_leg(leg: Run, t: float, y: np.ndarray, name: str) -> Run | None:
+    """The same run from here on by another method; None if it cannot start here."""
     task, system, implicit = leg.task, leg.system, not leg.stepper.implicit
     if leg.tried >= task.max_steps:
         return None
@@ -85,8 +131,7 @@ def next_leg(leg: Run, t: float, y: np.ndarray) -> Run | None:
         start = consistent_state(system, y, t, repair=True)
     except (HolonomeError, ValueError):
         return None
-    name = STIFF_METHOD if implicit else AUTO_METHOD
-    method, direction = registry()[name].method, task.direction
+    method, direction = SMOOTH_METHOD if name == SMOOTH else registry()[name].method, task.direction
     formulation = method.formulation.for_run(task.t1 - t, 0.0)
     stepper = method.integrator.stepper(Request(system, formulation, 0.0, direction))
     stepper.invariants = leg.stepper.invariants
@@ -124,11 +169,16 @@ class _Mark:
         self.leg, self.suspicious = leg, False
         self.t = leg.t if t is None else t
         self.cost = leg.stepper.cost(leg.memory) if cost is None else cost
+        self.tried = leg.tried
 
     def efficiency(self) -> float:
         """Time advanced for each instruction."""
         cost = self.leg.stepper.cost(self.leg.memory) - self.cost
         return abs(self.leg.t - self.t) / max(cost, 1.0)
+
+    def mean_step(self) -> float:
+        """Time advanced for each step tried."""
+        return abs(self.leg.t - self.t) / max(self.leg.tried - self.tried, 1)
 
 
 def fastest_rate(leg: Run, t: float, y: np.ndarray) -> float:

@@ -78,7 +78,7 @@ class Entry:
 
 
 AUTO, ALL, SMOOTH = "auto", "all", "smooth"
-_SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
+SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
 """A-stable orders only, and an error test that does not see the velocities: that is what lets the step grow
 over the oscillations.  Without elastic elements the form is GGL.
 """
@@ -124,7 +124,7 @@ def resolve(method: str | Method, motion: str = ALL, system: Any = None) -> tupl
             "one of them out"
         )
     if motion == SMOOTH:
-        return "smooth", _SMOOTH_METHOD
+        return SMOOTH, SMOOTH_METHOD
     if isinstance(method, Method):
         return method.label, method
     if isinstance(method, str):

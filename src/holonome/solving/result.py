@@ -14,6 +14,7 @@ from holonome.machine.context import Context
 from holonome.results.general import HigherIndexSolution
 from holonome.results.solution import Solution
 from holonome.solving.diagnosis import message, rank_fell
+from holonome.solving.methods import SMOOTH
 from holonome.solving.run import Outcome, Run
 
 _read_rank, _ = Context.stretch("dense_calls", "rank")
@@ -109,9 +110,11 @@ def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
     if known:
         outputs, ends = zip(*known, strict=True)
         fields["sol"] = JoinedOutput(list(outputs), np.array(ends), legs[0].task.direction)
+    names, smooth = " → ".join(leg.task.name for leg in legs), legs[0].task.name == SMOOTH
     told = ", then ".join(f"{leg.task.name} from t = {leg.task.t0:.6g}" for leg in legs[1:])
-    fields["outcome"] += f" (stiffness was met: {legs[0].task.name}, then {told})"
-    fields["method"] = "auto: " + " → ".join(leg.task.name for leg in legs)
+    why = "explicit steps are larger than those of smooth motion" if smooth else "stiffness was met"
+    fields["outcome"] += f" ({why}: {legs[0].task.name}, then {told})"
+    fields["method"] = names if smooth else f"auto: {names}"
     return fields
 
 

@@ -24,14 +24,21 @@ from holonome.dynamics.kernels import kernels, over_points
 from holonome.errors import HolonomeError
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
+from holonome.solving.methods import SMOOTH
 
 if TYPE_CHECKING:
     from holonome.equations.model import Model
     from holonome.problem.system import System
     from holonome.results.solution import Solution
 
-GAP, GAP_ALONE = 30.0, 1e4
-"""Fast modes are so many times faster than everything else; where all modes are fast, than the run."""
+GAP, GAP_ALONE, NARROW_GAP = 10.0, 1e4, 3.0
+"""Fast modes are so many times faster than everything else; where all modes are fast, than the run; and where
+what they do at the start is hardly larger than the tolerance.
+"""
+_HARDLY, _NOTHING = 10.0, 0.01
+"""Sizes in units of the tolerance.  Oscillations between them cannot be seen, but keep the steps small until
+they are damped.
+"""
 LARGEST, LARGEST_DENSE = 200, 1000
 """Degrees of freedom, and coordinates, up to which modes are looked for."""
 HIDDEN_STIFFNESS = 1e5
@@ -103,12 +110,12 @@ def _slow_start(
         for attempt in sorted(
             (attempt for attempt in attempts if attempt is not None), key=lambda attempt: attempt.size
         ):
-            if (
-                attempt.size
-                + float(np.max(np.abs(v - attempt.v))) / math.sqrt(attempt.modes.squares[-attempt.fast])
-                <= 10 * tolerance
-            ):
+            speed = float(np.max(np.abs(v - attempt.v))) / math.sqrt(attempt.modes.squares[-attempt.fast])
+            amplitude = (attempt.size + speed) / tolerance
+            if amplitude <= _NOTHING:
                 return None
+            if amplitude > _HARDLY and attempt.gap < GAP:
+                continue
             found = _settle(place, attempt, tolerance)
             if found is not None:
                 q = place.onto(found[0], 1e-15)
@@ -119,8 +126,9 @@ def _slow_start(
 
 
 def _is_driven(model: Model) -> bool:
-    """Whether the stiffness depends on time."""
-    return ca.depends_on(ca.jacobian(model.f, model.q), model.t)
+    """Whether the stiffness depends on time: that of the elements, or of all forces where there are none."""
+    stiff = model.f if model.elastic is None else model.elastic.c
+    return ca.depends_on(ca.jacobian(stiff, model.q), model.t)
 
 
 class _Place:
@@ -247,9 +255,9 @@ def _expressions(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
     )
 
 
-def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
-    """How many modes lie above the widest gap; 0 if none is wide enough."""
-    size, count, widest, fast = max(float(np.max(np.abs(q))), 1e-300), modes.squares.size, GAP, 0
+def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> tuple[int, float]:
+    """How many modes lie above the widest gap, and the gap; 0 if none is wide enough."""
+    size, count, widest, fast = max(float(np.max(np.abs(q))), 1e-300), modes.squares.size, NARROW_GAP, 0
     for slow in range(1, count):
         P = np.eye(q.size) - modes.projector(count - slow)
         moving = max(
@@ -261,18 +269,21 @@ def _fast(modes: _Modes, q: np.ndarray, v: np.ndarray, span: float) -> int:
         gap = math.sqrt(max(modes.squares[slow], 0.0)) / moving
         if gap > widest:
             widest, fast = gap, count - slow
-    return fast or (count if modes.squares[0] > (GAP_ALONE / span) ** 2 else 0)
+    if widest < GAP and modes.squares[0] > (GAP_ALONE / span) ** 2:
+        return count, math.inf
+    return fast, widest
 
 
 class _Attempt(NamedTuple):
     """A first step towards the slow motion: where from, with its slow velocity; the modes there and how many
-    of them are fast; the step and its size.
+    of them are fast, by how much; the step and its size.
     """
 
     q: np.ndarray
     v: np.ndarray
     modes: _Modes
     fast: int
+    gap: float
     way: np.ndarray
     size: float
     loaded: bool
@@ -283,16 +294,17 @@ def _attempt(place: _Place, frame: _Frame, span: float, loaded: bool) -> _Attemp
     modes.
     """
     modes = place.modes(frame, loaded)
-    fast = _fast(modes, frame.q, frame.v, span)
+    fast, gap = _fast(modes, frame.q, frame.v, span)
     if fast == 0:
         return None
     slow = frame.v - modes.projector(fast) @ frame.v
-    return _Attempt(frame.q, slow, modes, fast, *place.correction(frame.q, slow, modes, fast, loaded), loaded)
+    way, size = place.correction(frame.q, slow, modes, fast, loaded)
+    return _Attempt(frame.q, slow, modes, fast, gap, way, size, loaded)
 
 
 def _settle(place: _Place, attempt: _Attempt, tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Newton's method along the fast modes; None if it finds nothing."""
-    q, v, _, fast, way, size, loaded = attempt
+    q, v, _, fast, _, way, size, loaded = attempt
     for _ in range(_MOST_ITERATIONS):
         if size <= 0.01 * tolerance:
             break
@@ -321,11 +333,9 @@ def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
     the slow motion.
     """
     energy, n, remark = solution.energy, solution.system.n, ""
+    damped = f"fast oscillations were damped out{'' if solution.method == SMOOTH else ' in part'}"
     if energy is None or not energy.size:
-        return (
-            "fast oscillations were damped out; "
-            "give the system a potential to learn how much energy that took"
-        )
+        return f"{damped}; give the system a potential to learn how much energy that took"
     before = energy[0]
     if given is not None:
         start, moved = np.empty((1, 1)), np.abs(solution.states[0, : solution.system.state_size] - given)
@@ -344,7 +354,7 @@ def what_was_damped(solution: Solution, given: np.ndarray | None) -> str:
             f"; the start was moved onto the slow motion by {np.max(moved[:n]):.1e} (q) and "
             f"{np.max(moved[n:]):.1e} (v)",
         )
-    return f"fast oscillations were damped out: the energy went from {before:.6g} to {energy[-1]:.6g}{remark}"
+    return f"{damped}: the energy went from {before:.6g} to {energy[-1]:.6g}{remark}"
 
 
 def hidden_stiffness(solution: Solution) -> str:

@@ -20,7 +20,7 @@ from holonome.problem.system import System
 from holonome.problem.vectors import require_finite
 from holonome.results.solution import Solution
 from holonome.solving import arguments
-from holonome.solving.auto import go_on
+from holonome.solving.auto import go_on, watch_pace
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.methods import ALL, AUTO, SMOOTH, Method, resolve
 from holonome.solving.result import finish
@@ -98,7 +98,8 @@ def solve(
     motion
         "all": every oscillation above the tolerance is resolved.  "smooth": only the slow motion is wanted;
         fast oscillations are damped out, and the result says how much energy that took.  With stiff forces
-        given as :class:`holonome.Elastic` the number of steps does not grow with the stiffness.
+        given as :class:`holonome.Elastic` the number of steps does not grow with the stiffness.  Where they
+        are too soft for that to pay, an explicit method takes over, and the message says so.
     parameters
         Values that replace those of the system for this run; nothing is compiled.
     repair
@@ -172,10 +173,10 @@ def solve(
         t0,
     )
     run = Run(task)
-    chooses = method == AUTO and motion != SMOOTH and step is None and projection is None
+    chooses = method == AUTO and step is None and projection is None
     relay = chooses and system.mechanical and not kernels(system).dense
     if relay:
-        stepper.watch_stiffness(run.memory)
+        watch_pace(run)
     known = stepper.known_times(t0)
     if known is not None:
         _refuse_short_interval(task, known)
@@ -202,7 +203,7 @@ def _carry_out(
                 code = go_on(legs, progress)
             else:
                 if relay:
-                    run.stepper.watch_stiffness(run.memory, False)
+                    watch_pace(run, False)
                 code = run.go_on(progress)
     if callable(progress) and not legs[-1].full:
         progress(legs[-1].fraction)  # a short run tells its progress once
