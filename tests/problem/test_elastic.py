@@ -279,7 +279,8 @@ STIFF = {"driven": driven, "bushing": bushing(end_of_rod), "turning": bushing(in
 @pytest.mark.parametrize("name", STIFF)
 def test_steps_are_those_of_the_rigid_limit_and_the_error_falls_with_the_tolerance(name):
     """ε = 1e-2 … 1e-10.  The slow motion differs from the rigid one by O(ε²) for the bushings, and not at all
-    for the driven point.
+    for the driven point.  At ε ≥ 1e-3 an explicit method takes over, which keeps the small oscillation that the
+    form for smooth motion has left it.
     """
     previous = np.inf
     for tolerance in (1e-3, 1e-4, 1e-6):
@@ -299,7 +300,7 @@ def test_steps_are_those_of_the_rigid_limit_and_the_error_falls_with_the_toleran
             else None
         )
         errors = []
-        for exponent in range(4, 11):
+        for exponent in range(2 if name == "driven" else 4, 11):
             sol = hn.solve(STIFF[name](10.0**-exponent)[0], (0, t_end), q0, v0, motion="smooth", **options)
             assert sol.success, sol.message
             assert sol.steps <= 1.3 * limit.steps, (tolerance, exponent)
@@ -319,8 +320,9 @@ def test_steps_are_those_of_the_rigid_limit_and_the_error_falls_with_the_toleran
             )
         )
         assert max(errors[-5:]) <= 1.5 * at_limit
-        assert max(errors) < 0.7 * previous
-        previous = max(errors)
+        assert max(errors[-7:]) < 0.7 * previous
+        assert name != "driven" or max(errors) < 10 * tolerance
+        previous = max(errors[-7:])
 
 
 def test_a_start_on_the_slow_motion_of_a_soft_bushing():

@@ -207,3 +207,14 @@ def test_stiffness_beside_redundant_rows_does_not_end_a_run():
     sol, same = (hn.solve(system, (0, 1), [1.0, 0, 0], method=method) for method in ("auto", "dop853"))
     assert sol.success, sol.message
     np.testing.assert_array_equal(sol.q[:, -1], same.q[:, -1])
+
+
+def test_events_of_a_leg_that_has_none():
+    """The only zero lies behind the change of methods; a leg without events has rows of the same width."""
+    system, start = damped_pair(), [1.0, 0.0, 1.0, 0.0]
+    lowest = hn.Event(lambda q: q[0], terminal=True)
+    never = hn.Event(lambda q: q[0] - 2)
+    sol = hn.solve(system, (0, 10), start, rtol=1e-6, events=[lowest, never])
+    assert sol.method == "auto: dop853 → bdf"
+    assert [states.shape for states in sol.event_states] == [(1, 8), (0, 8)]
+    np.testing.assert_allclose(sol.event_states[0][0, :2], [0.0, -1.0], atol=1e-5)

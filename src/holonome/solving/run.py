@@ -26,7 +26,7 @@ _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 1
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
 _WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 25, 2000, 0.2, 10
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
-_NO_REJECTIONS, _NOTHING_FOUND = np.zeros((0, loop.REJECTION_COLUMNS)), np.zeros((0, 2))
+_NO_REJECTIONS = np.zeros((0, loop.REJECTION_COLUMNS))
 _AT = RunState.places
 _, _write_task = RunState.stretch("t", "budget")
 _read_counts, _ = RunState.stretch("nfev", "projections")
@@ -301,7 +301,7 @@ class Run:
             self.points[:points],
             self.steps[:steps],
             self.rejections[:rejections] if rejections else _NO_REJECTIONS,
-            self.found[:found] if found else _NOTHING_FOUND,
+            self.found[:found],
         )
 
     def collected(self) -> Collected:
