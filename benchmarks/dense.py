@@ -48,7 +48,9 @@ def lu_by_lapack(A: np.ndarray) -> Callable[[], object]:
 def saddle_point(A: np.ndarray) -> Callable[[], object]:
     """Both factorizations, with half as many rows as unknowns."""
     m = len(A) // 2
-    F = sp.empty_factors(len(A), m)
+    n = len(A)
+    rows, B = np.zeros((m, n)), np.zeros((n, n))
+    F = sp.Factors(rows, np.zeros(m), np.zeros(m), np.zeros(m, np.int64), B, np.zeros(n))
     return lambda: _saddle_point(A, A[:m], F)
 
 

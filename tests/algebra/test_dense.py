@@ -47,7 +47,8 @@ def test_the_transformed_mass(n, m, rank):
     """B = Qᵀ M Q with the reflectors of Cᵀ, for a matrix M without symmetry."""
     random = np.random.default_rng(n)
     M, C = random.normal(size=(n, n)), random.normal(size=(m, rank)) @ random.normal(size=(rank, n))
-    F = sp.empty_factors(n, m)
+    rows, B = np.zeros((m, n)), np.zeros((n, n))
+    F = sp.Factors(rows, np.zeros(m), np.zeros(m), np.zeros(m, np.int64), B, np.zeros(n))
     assert sp.factor_rows(C, F, np.zeros(m), m) == rank
     assert sp.factor_mass(M, F, rank)
     Q, B, pivots = np.eye(n), F.B, F.pivots

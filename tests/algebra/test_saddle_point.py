@@ -14,7 +14,8 @@ from holonome.machine.context import OK
 
 def solve(M, C, a, b):
     n, m = M.shape[0], C.shape[0]
-    F = sp.empty_factors(n, m)
+    rows, B = np.zeros((m, n)), np.zeros((n, n))
+    F = sp.Factors(rows, np.zeros(m), np.zeros(m), np.zeros(m, np.int64), B, np.zeros(n))
     rank = sp.factor_rows(C, F, np.zeros(m), m)
     if not sp.factor_mass(M, F, rank):
         return rank, None, None

@@ -279,8 +279,8 @@ STIFF = {"driven": driven, "bushing": bushing(end_of_rod), "turning": bushing(in
 @pytest.mark.parametrize("name", STIFF)
 def test_steps_are_those_of_the_rigid_limit_and_the_error_falls_with_the_tolerance(name):
     """ε = 1e-2 … 1e-10.  The slow motion differs from the rigid one by O(ε²) for the bushings, and not at all
-    for the driven point.  At ε ≥ 1e-3 an explicit method takes over, which keeps the small oscillation that the
-    form for smooth motion has left it.
+    for the driven point.  At ε ≥ 1e-3 an explicit method takes over, which keeps the small
+    oscillation that the form for smooth motion has left it.
     """
     previous = np.inf
     for tolerance in (1e-3, 1e-4, 1e-6):

@@ -44,12 +44,6 @@ class Factors(NamedTuple):
     pivots: Any
 
 
-def empty_factors(n: int, m: int) -> Factors:
-    """Memory for n unknowns and m rows."""
-    A, B = np.zeros((m, n)), np.zeros((n, n))
-    return Factors(A, np.zeros(m), np.zeros(m), np.zeros(m, np.int64), B, np.zeros(n))
-
-
 @njit(cache=True)
 def _equilibrate(C, F, left_out, m):
     """A ← the rows of C, each divided by its length."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,7 +48,6 @@ Arguments = Annotated[
     ),
 ]
 Name = Annotated[str | None, typer.Option(metavar="NAME", help="Which system, if the file defines several.")]
-Out = Annotated[list[Path] | None, typer.Option(metavar="PATH")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="Start from the nearest consistent values if the given ones are not.")
 ]

@@ -26,7 +26,6 @@ from holonome.machine.calls import call, pointer, shift
 from holonome.machine.context import OK, SINGULAR
 from holonome.problem.system import System
 
-METRICS = ("mass", "euclidean")
 ROUNDING, LARGEST_CORRECTION, MOST_CORRECTIONS = 1e-15, 0.3, 8
 """Corrections relative to the largest position and velocity: what is rounding, what is too far."""
 _USUAL = 10.0

@@ -66,8 +66,6 @@ from holonome.problem.general import Equations, HigherIndex, mechanical
 from holonome.problem.system import System
 from holonome.tracing import argument_names, trace, traced
 
-VARIANTS = ("invariant", "baumgarte", "underlying", "singular")
-MATRICES = ("identity", "inverse", "transpose")
 MOST_ITERATIONS = 10
 """As many as are tried where their number is chosen automatically."""
 

@@ -402,11 +402,6 @@ def _watch(w, context, found):
     run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
 
 
-@njit(cache=True)
-def settle(w):
-    """There is nothing to do after the points of a step have been written."""
-
-
 @njit(cache=True, error_model="numpy")
 def _resume(w, context):
     dassl.start(w)
@@ -422,7 +417,6 @@ advance = loop.advance_with(
     reject=reject,
     accept=accept,
     watch=_watch,
-    settle=settle,
     resume=_resume,
 )
 

@@ -323,8 +323,12 @@ attempt: Any = None
 reject: Any = None
 accept: Any = None
 watch: Any = None
-settle: Any = None
 resume: Any = None
+
+
+@njit(cache=True)
+def settle(w):
+    """Nothing is left to do after the points of a step have been written, unless a family says otherwise."""
 
 
 def _advance(memory_array, context_array, points, steps, rejections, found, t_eval):

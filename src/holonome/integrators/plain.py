@@ -41,8 +41,8 @@ from holonome.integrators.loop import (
     run_state,
     weighted_square,
 )
-from holonome.integrators.runge_kutta_steps import next_size
 from holonome.integrators.start_check import check_start
+from holonome.integrators.step_size import next_size
 from holonome.machine.calls import NativeKernel, call, run_kernel, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.interruption import Interruption
@@ -247,11 +247,6 @@ def _watch(w, context, found):
 
 
 @njit(cache=True)
-def _settle(w):
-    """There is nothing to do after the points of a step have been written."""
-
-
-@njit(cache=True)
 def _resume(w, context):
     return OK
 
@@ -273,7 +268,6 @@ _family = {
     "reject": _reject,
     "accept": _accept,
     "watch": _watch,
-    "settle": _settle,
     "resume": _resume,
 }
 advance = loop.advance_with(__name__, **_family)

@@ -15,6 +15,7 @@ from holonome.arguments import checked, shown
 from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
+from holonome.integrators import runge_kutta_output as output
 from holonome.integrators import runge_kutta_steps as rk
 from holonome.integrators.contract import Beginning, DenseOutput, Integrator, Record, Request, Stepper
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
@@ -142,8 +143,8 @@ class RungeKuttaStepper(Stepper):
     """A Runge–Kutta method on the underlying ODE."""
 
     advance = staticmethod(rk.advance)
-    interpolant = rk.interpolant
-    preview = rk.preview
+    interpolant = output.interpolant
+    preview = output.preview
     leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
@@ -227,4 +228,4 @@ class RungeKuttaOutput(DenseOutput):
         ]
         RunState.set(memory, t_start=self.times[0], t_end=self.times[-1])
         RungeKuttaState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
-        return rk.evaluate(memory, context, self.times, self.states, wanted, out)
+        return output.evaluate(memory, context, self.times, self.states, wanted, out)

@@ -7,8 +7,7 @@ One step from y with k₀ = y′:
 ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e
 is freed of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as
 k₀ of the next step; all three come from one kernel, the projection (:mod:`holonome.dynamics.kernels`).
-Between the steps the solution is a step of the same method from y to the wanted time, so it has the method's
-order, lies on the manifold, and costs no memory.
+The solution between the steps is in :mod:`holonome.integrators.runge_kutta_output`.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, a
 from holonome.integrators import loop, rank_watch
 from holonome.integrators.loop import (
     OWN,
-    hermite,
     propose_explicit,
     rank_watch_in,
     run_state,
     weighted_square,
 )
 from holonome.integrators.start_check import is_consistent
+from holonome.integrators.step_size import next_size, shrink
 from holonome.integrators.tableau import END, combine
-from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.calls import call, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_context
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
-_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 8.0
+_GROW = 8.0
 _CONTRADICTION = 1e-7
 """What may remain of a row that depends on others, as a distance relative to the largest position (or
 velocity).
@@ -114,7 +113,7 @@ class Work(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def _parts(memory):
+def parts(memory):
     run, s = run_state(memory), named(shift(memory, OWN))
     return Work(
         memory,
@@ -144,7 +143,7 @@ def _parts(memory):
 
 
 @njit(cache=True, inline="always", error_model="numpy")
-def _derivative(w, context, t, y, out):
+def derivative(w, context, t, y, out):
     status = call(w.derivative, t, y, y, context, out)
     if status == SINGULAR:
         status = call(w.dense_derivative, t, y, y, context, out)
@@ -156,7 +155,7 @@ def _stages(w, context, t, y, h):
     """All stages, from k₀, and the new point in z; not yet on the manifold."""
     for i in range(1, w.stages):
         combine(w.sums, i, h, y, w.k, w.z)
-        status = _derivative(w, context, t + w.c[i] * h, w.z, shift(w.k, i * w.stride))
+        status = derivative(w, context, t + w.c[i] * h, w.z, shift(w.k, i * w.stride))
         if status != OK:
             w.run.t_failed = t + w.c[i] * h
             return status
@@ -182,7 +181,7 @@ def _share(w, y, h):
 @njit(cache=True, error_model="numpy")
 def _end_without_projection(w, context, t, y, h):
     """Derivative and error at the end of a step that is not projected; as `_project`."""
-    status = _derivative(w, context, t, w.z, w.landed)
+    status = derivative(w, context, t, w.z, w.landed)
     if status != OK:
         w.run.t_failed = t
         return status, loop.SINGULAR_MATRIX, math.inf
@@ -288,7 +287,7 @@ def _first_step(w, context):
         z[i] = y[i] + direction * h * k[i]
     w.run.nfev += 1
     d2 = 0.0
-    if _derivative(w, context, t + direction * h, z, w.landed) == OK:
+    if derivative(w, context, t + direction * h, z, w.landed) == OK:
         for i in range(size):
             w.landed[i] = (w.landed[i] - k[i]) / h
         d2 = math.sqrt(weighted_square(w.landed, y, y, w.atol, w.rtol, size) / size)
@@ -303,7 +302,7 @@ def _first_step(w, context):
 def _check_start(w, context):
     """Evaluate the derivative at the start into ``landed``; (status, whether consistent and regular)."""
     if w.s.check != CONSTRAINED:
-        status = _derivative(w, context, w.run.t, w.y, w.landed)
+        status = derivative(w, context, w.run.t, w.y, w.landed)
         return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
     for i in range(w.size + 1):
         w.error[i] = 0.0
@@ -343,13 +342,7 @@ def _begin(w, context):
 
 @njit(cache=True, error_model="numpy")
 def _reject(w, t, h, cause):
-    """Shrink; False if the step cannot be made smaller."""
-    error_test = cause == loop.ERROR_TEST
-    shrink = max(_SHRINK, _SAFETY * w.run.error**-w.s.exponent) if error_test else 0.25
-    w.run.h = abs(h) * shrink
-    w.s.after_rejection = 1
-    too_small = w.run.h <= 1e-15 * max(abs(t), abs(t + h)) or w.run.h < 1e-290
-    return not (w.run.constant > 0.0 or too_small)
+    return shrink(w.run, w.s, t, h, cause)
 
 
 @njit(cache=True, error_model="numpy")
@@ -374,17 +367,6 @@ def _accept(w, steps, row, t, h, t_new):
         w.run.h = next_size(w.run, s, h, _GROW)
     if s.stiff > 0 and w.run.accepted % _EVERY == 0:
         _watch_stiffness(w, h)
-
-
-@njit(cache=True, error_model="numpy")
-def next_size(run, s, h, most):
-    """Gustafsson's step size control, for a record with exponent, beta, log_error and after_rejection."""
-    log_error = math.log(max(run.error, 1e-10))
-    grow = _SAFETY * math.exp(s.beta * s.log_error - (s.exponent - 0.75 * s.beta) * log_error)
-    limit = 1.0 if s.after_rejection else most
-    s.log_error = log_error
-    s.after_rejection = 0
-    return min(abs(h) * min(limit, max(_SHRINK, grow)), run.h_max)
 
 
 @njit(cache=True, error_model="numpy")
@@ -438,7 +420,7 @@ def _settle(w):
 @njit(cache=True, error_model="numpy")
 def _resume(w, context):
     """Behind a switch the state stays, but the derivative and the step size are new."""
-    status = _derivative(w, context, w.run.t, w.y, w.k)
+    status = derivative(w, context, w.run.t, w.y, w.k)
     if status != OK:
         return loop.STEP_TOO_SMALL if status == SINGULAR else loop.code_of(status)
     if w.run.constant == 0.0:
@@ -449,7 +431,7 @@ def _resume(w, context):
 
 advance = loop.advance_with(
     __name__,
-    parts=_parts,
+    parts=parts,
     begin=_begin,
     propose=_propose,
     attempt=_attempt,
@@ -462,7 +444,7 @@ advance = loop.advance_with(
 
 
 @njit(cache=True, error_model="numpy")
-def _inside(w, context, t_old, y_old, t):
+def inside(w, context, t_old, y_old, t):
     """A step from t_old to t, in z; k₀ is at hand."""
     status = _stages(w, context, t_old, y_old, t - t_old)
     if status == OK and w.s.project:
@@ -470,64 +452,3 @@ def _inside(w, context, t_old, y_old, t):
         if cause != 0:
             status = max(status, SINGULAR)
     return status
-
-
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    """The solution at a time inside the last step: a step of the method from its beginning."""
-    w = _parts(memory)
-    status = _inside(w, context, w.run.t_old, w.y_old, t)
-    for i in range(w.size):
-        out[i] = w.z[i]
-    return status
-
-
-@NativeKernel
-def preview(t, y, memory, context, out):
-    """Hermite's cubic through both ends of the last step."""
-    w = _parts(memory)
-    hermite(w.run, t, w.y_old, w.k, w.y, w.k_new, w.size, out)
-    return OK
-
-
-@njit(cache=True)
-def _step_before(times, direction, t):
-    """Number of the last of the ordered times that is not behind t."""
-    lower, upper = 0, times.size - 1
-    while upper - lower > 1:
-        middle = (lower + upper) // 2
-        if direction * times[middle] <= direction * t:
-            lower = middle
-        else:
-            upper = middle
-    return upper if t == times[upper] else lower
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(memory_array, context_array, times, states, wanted, out):
-    """The solution at many times from the stored steps.
-
-    ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the
-    number done.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    w = _parts(memory)
-    direction = 1.0 if times[-1] >= times[0] else -1.0
-    current = -1
-    for row in range(wanted.size):
-        number = _step_before(times, direction, wanted[row])
-        if wanted[row] == times[number]:
-            for i in range(w.size):
-                out[row, i] = states[number, i]
-            continue
-        if number != current:
-            for i in range(w.size):
-                w.y_old[i] = states[number, i]
-            if _derivative(w, context, times[number], w.y_old, w.k) != OK:
-                return row
-            current = number
-        if _inside(w, context, times[number], w.y_old, wanted[row]) != OK:
-            return row
-        for i in range(w.size):
-            out[row, i] = w.z[i]
-    return wanted.size

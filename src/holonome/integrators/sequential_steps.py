@@ -32,14 +32,14 @@ from holonome.integrators.loop import (
     run_state,
     weighted_square,
 )
-from holonome.integrators.runge_kutta_steps import next_size
 from holonome.integrators.sequence import SequenceState, copy, y0_at
+from holonome.integrators.step_size import next_size, shrink, step_before
 from holonome.integrators.tableau import END, combine
 from holonome.machine.calls import NativeKernel, call, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
-_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
+_GROW = 5.0
 
 MOST_HELD_STEPS = 8
 """Steps in a row with a held value: more, and the position is not an isolated singular one."""
@@ -466,14 +466,9 @@ def _accept(w, steps, row, t, h, t_new):
         w.run.h = next_size(w.run, s, h, _GROW)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True)
 def _reject(w, t, h, cause):
-    """Shrink; False if the step cannot be made smaller."""
-    shrink = max(_SHRINK, _SAFETY * w.run.error**-w.s.exponent) if cause == loop.ERROR_TEST else 0.25
-    w.run.h = abs(h) * shrink
-    w.s.after_rejection = 1
-    too_small = w.run.h <= 1e-15 * max(abs(t), abs(t + h)) or w.run.h < 1e-290
-    return not (w.run.constant > 0.0 or too_small)
+    return shrink(w.run, w.s, t, h, cause)
 
 
 @njit(cache=True)
@@ -490,11 +485,6 @@ def _watch(w, context, found):
     run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
 
 
-@njit(cache=True)
-def _settle(w):
-    """There is nothing to do after the points of a step have been written."""
-
-
 advance = loop.advance_with(
     __name__,
     parts=_parts,
@@ -504,7 +494,6 @@ advance = loop.advance_with(
     reject=_reject,
     accept=_accept,
     watch=_watch,
-    settle=_settle,
     resume=_resume,
 )
 
@@ -566,19 +555,13 @@ def evaluate(memory_array, context_array, starts, counts, rows, wanted, out):
     direction = 1.0 if starts[-1] >= starts[0] else -1.0
     current = -1
     for number in range(wanted.size):
-        lower, upper = 0, starts.size
-        while upper - lower > 1:
-            middle = (lower + upper) // 2
-            if direction * starts[middle] <= direction * wanted[number]:
-                lower = middle
-            else:
-                upper = middle
-        active = int(counts[lower])
-        if lower != current:
-            if _recall(w, context, starts[lower], active, rows[lower]) != OK:
+        step = step_before(starts, direction, wanted[number])
+        begin, active = starts[step], int(counts[step])
+        if step != current:
+            if _recall(w, context, begin, active, rows[step]) != OK:
                 return number
-            current = lower
-        status, _ = _sweep(w, context, active, _now(w), starts[lower], wanted[number] - starts[lower], False)
+            current = step
+        status, _ = _sweep(w, context, active, _now(w), begin, wanted[number] - begin, False)
         if status != OK:
             return number
         _show(w, w.s.x_new, w.s.carry_new, active, pointer(out[number]))

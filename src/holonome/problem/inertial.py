@@ -19,7 +19,6 @@ from holonome.errors import ModelError
 if TYPE_CHECKING:
     from holonome.problem.system import System
 
-CHOICES = ("derived", "in force")
 _POINTS = 24
 _SAY = (
     "say inertial='in force' if force contains the inertial terms −c, c(q, v) = Ṁ v − ½ ∂(vᵀ M v)/∂q, or "

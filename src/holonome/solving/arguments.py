@@ -67,9 +67,11 @@ def options(*given: Any) -> list[Any]:
 
 def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     """Initial and final time."""
-    if type(t_span) is not tuple or len(t_span) != 2 or not all(type(t) in _PLAIN for t in t_span):
+    if type(t_span) is not tuple or len(t_span) != 2:
         t_span = checked("t_span", t_span).tolist()
     t0, t1 = t_span
+    if type(t0) not in _PLAIN or type(t1) not in _PLAIN:
+        t0, t1 = checked("t_span", t_span).tolist()
     if not (-math.inf < t0 < math.inf and -math.inf < t1 < math.inf):
         checked("t_span", t_span)
     if t0 == t1:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holonome.tracing.copies import attributes_of, is_copied
+from holonome.tracing.copies import attributes_of, global_names, is_copied
 from holonome.tracing.origin import is_dispatcher, is_library
 
 _EXACT, _SAMPLES = 4096, 512
@@ -112,7 +112,7 @@ class Captured:
 
     def _visit_function(self, function: types.FunctionType) -> None:
         self.functions.append(function)
-        self._names |= _all_names(function.__code__)
+        self._names |= global_names(function.__code__)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -279,15 +279,6 @@ def _globals_read(code: types.CodeType) -> tuple[str, ...]:
         if isinstance(constant, types.CodeType):
             names |= set(_globals_read(constant))
     return tuple(sorted(names))
-
-
-def _all_names(code: types.CodeType) -> set[str]:
-    """Names of globals and attributes that a function, and those defined in it, may read."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _all_names(constant)
-    return names
 
 
 def _text(value: Any) -> str:
