@@ -7,7 +7,7 @@ import pytest
 
 import holonome as hn
 from holonome.dynamics.kernels import kernels
-from holonome.dynamics.start import dependent_rows
+from holonome.dynamics.rank import dependent_rows
 from holonome.formulations import coordinate_split as cs
 from holonome.formulations.implicit import FormulationState
 from holonome.machine.calls import run_kernel

@@ -20,8 +20,8 @@ from holonome.coupling.jacobians import (
     jacobians_at_points,
     row_major,
 )
+from holonome.dynamics.evaluation import what_failed
 from holonome.dynamics.kernels import over_points
-from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.problem.system import System

@@ -9,8 +9,8 @@ import numpy as np
 
 from holonome.coupling.jacobians import addresses_of, row_major
 from holonome.coupling.one_step import NO_CONVERGENCE, evaluate, integrate
+from holonome.dynamics.evaluation import what_failed
 from holonome.dynamics.kernels import dense_projection, kernels, over_points
-from holonome.dynamics.start import what_failed
 from holonome.equations.model import Model
 from holonome.errors import HolonomeError, ModelError, SingularSystem
 from holonome.machine.calls import run_kernel

@@ -13,7 +13,7 @@ import numpy as np
 from holonome.arguments import check_fields
 from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.projection import projection_kernels
-from holonome.dynamics.start import always_dependent_rows, dependent_rows
+from holonome.dynamics.rank import always_dependent_rows, dependent_rows
 from holonome.errors import SingularSystem
 from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from holonome.dynamics.evaluation import what_failed, what_is_not_finite
 from holonome.dynamics.kernels import kernels
-from holonome.dynamics.start import dependent_rows, free_motions, what_failed, what_is_not_finite
+from holonome.dynamics.rank import dependent_rows, free_motions
 from holonome.errors import ModelError
 from holonome.integrators import loop
 from holonome.integrators.loop import RunState

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from holonome.dynamics.kernels import kernels
-from holonome.dynamics.start import always_dependent_rows, consistent_state
+from holonome.dynamics.rank import always_dependent_rows
+from holonome.dynamics.start import consistent_state
 from holonome.integrators import loop
 from holonome.integrators.contract import Request
 from holonome.machine.context import Context
