@@ -120,6 +120,16 @@ def test_defaults_partials_containers_and_large_arrays():
     refused(system, "settings")
 
 
+def test_one_element_of_a_large_array():
+    table = np.ones(100_000)
+    system = of(lambda q: -table[4321] * q)
+    for i in (0, 4321, 99_999):
+        table[i] = 3.0
+        refused(system, "table")
+        table[i] = 1.0
+    assert solve(system).success
+
+
 def test_numba_freezes_too_and_python_does_not():
     k, known = 4.0, {}
 

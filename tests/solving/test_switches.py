@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import holonome as hn
-from holonome.dynamics.switching_times import switching_times
+from holonome.dynamics.switching_times import stops
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "ggl"])
@@ -68,7 +68,7 @@ def test_any_number_of_switches_is_honoured():
         1.0, lambda t, p: np.sign(np.sin(np.pi * (p.jumps * t + 0.25))), n=1, parameters={"jumps": 30_000}
     )
     jumps = (np.arange(1, 30_001) - 0.25) / 30_000
-    np.testing.assert_allclose(switching_times(system, 0.0, 1.0), jumps, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(stops(system, 0.0, 1.0).times, jumps, rtol=0, atol=1e-14)
     sol = hn.solve(system.with_parameters(jumps=12_001), (0, 1), [0.0], max_steps=10**6)
     lasting = np.diff(np.concatenate([[0.0], (np.arange(1, 12_002) - 0.25) / 12_001, [1.0]]))
     assert sol.rejections < 30
@@ -82,7 +82,7 @@ def test_switches_that_are_closer_than_any_grid_are_found():
         1.0, lambda t, p: sum(np.maximum(t - knot, 0.0) for knot in p.knots), n=1, parameters={"knots": knots}
     )
     for span in ((0.0, 1.0), (1.0, 0.0)):
-        found = switching_times(system, *span)
+        found = stops(system, *span).times
         np.testing.assert_allclose(found, knots if span[1] else knots[::-1], rtol=0, atol=1e-15)
     pulse = hn.System(1.0, lambda t: np.where((t >= 30) & (t < 30 + 1e-6), 1e6, 0.0), n=1)
     assert hn.solve(pulse, (0, 100), [0.0]).v[0, -1] == pytest.approx(1.0, rel=1e-6)

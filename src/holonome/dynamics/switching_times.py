@@ -3,14 +3,15 @@ condition on time.
 
 A traced expression contains its conditions.  Those that depend on t alone, such as ``t > 5`` in a pulse, the
 knots of a table over t, or the jumps of ``t % 2``, are located before a run, so that no step crosses one: a
-long step cannot skip a short pulse, and the error test never sees a jump.
+long step cannot skip a short pulse, and the error test never sees a jump.  Where a denominator that depends
+on t alone vanishes there may be a pole; a run ends its steps there as well, and looks (`solving/run.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 _COMPARISONS = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 _KINKS = {ca.OP_FABS, ca.OP_SIGN}
 _STEPS = {ca.OP_FLOOR, ca.OP_CEIL}
+_PRODUCTS = {ca.OP_MUL, ca.OP_SQ, ca.OP_SQRT, ca.OP_FABS, ca.OP_NEG, ca.OP_TWICE}
+_POWERS = {ca.OP_POW, ca.OP_CONSTPOW}
 _WHERE_ZERO, _WHERE_WHOLE, _WHERE_HALF = range(3)
 _GRID, _BISECTIONS, _AT_ONCE, _MOST = 20_001, 60, 2_000_000, 1_000_000
 _SPARSELY = 8
@@ -25,8 +28,8 @@ _SPARSELY = 8
 _NEVER = np.zeros(0)
 
 
-def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
-    """Expressions whose sign, or next whole number, or next half of one, decides between formulas."""
+def _operations(formulas: list[ca.SX]) -> Iterator[tuple[int, list[ca.SX]]]:
+    """All operations in the formulas, each with its operands."""
     whole = ca.vertcat(*[ca.reshape(part, part.numel(), 1) for part in formulas])
     seen = set()
     stack = [element for element in ca.vertsplit(ca.SX(ca.DM.ones(1)) * whole) if not element.is_constant()]
@@ -37,7 +40,13 @@ def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
             continue
         seen.add(key)
         children = [node.dep(i) for i in range(node.n_dep())]
-        op = node.op()
+        yield node.op(), children
+        stack += children
+
+
+def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
+    """Expressions whose sign, or next whole number, or next half of one, decides between formulas."""
+    for op, children in _operations(formulas):
         if op in _COMPARISONS:
             yield children[0] - children[1], _WHERE_ZERO
         elif op in _KINKS:
@@ -46,7 +55,35 @@ def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
             yield children[0], _WHERE_WHOLE
         elif op in (ca.OP_FMOD, ca.OP_REMAINDER):
             yield children[0] / children[1], _WHERE_WHOLE if op == ca.OP_FMOD else _WHERE_HALF
-        stack += children
+
+
+def _denominators(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
+    """Expressions that vanish where a formula has a pole; of products, their factors."""
+    for op, children in _operations(formulas):
+        if op == ca.OP_TAN:
+            yield children[0] / math.pi, _WHERE_HALF
+        elif op in (ca.OP_INV, ca.OP_LOG) or (op in _POWERS and _may_be_negative(children[1])):
+            yield from _factors(children[0])
+        elif op == ca.OP_DIV:
+            yield from _factors(children[1])
+
+
+def _may_be_negative(exponent: ca.SX) -> bool:
+    return not exponent.is_constant() or float(exponent) < 0
+
+
+def _factors(product: ca.SX) -> Iterator[tuple[ca.SX, int]]:
+    stack = [product]
+    while stack:
+        node = stack.pop()
+        if node.is_constant():
+            continue
+        if not node.is_symbolic() and (node.op() in _PRODUCTS or node.op() in _POWERS):
+            stack += [node.dep(i) for i in range(node.n_dep() if node.op() in _PRODUCTS else 1)]
+        elif not node.is_symbolic() and node.op() == ca.OP_DIV:
+            stack.append(node.dep(0))
+        else:
+            yield node, _WHERE_ZERO
 
 
 class _Conditions:
@@ -67,6 +104,7 @@ class _Conditions:
         self.linear = ca.Function("linear", [t, p], [expressions[rows[0]], ca.densify(slopes[rows[0]])])
         waves = [expressions[i] if not kinds[i] else _wave(expressions[i], kinds[i]) for i in rows[1]]
         self.others = ca.Function("others", [t, p], [ca.vertcat(*waves)]) if waves else None
+        self._last: tuple[tuple, np.ndarray] = (), _NEVER
 
     def times(self, t0: float, t1: float, p: np.ndarray) -> np.ndarray:
         """All times between t0 < t1 at which a condition changes, unsorted."""
@@ -78,8 +116,17 @@ class _Conditions:
         for a, b, kind in zip(slopes[~crossings], offsets[~crossings], kinds[~crossings], strict=True):
             found.append(_whole_between(a, b, 0.5 if kind == _WHERE_HALF else 0.0, t0, t1))
         if self.others is not None:
-            found.append(_zeros(self.others, t0, t1, p))
+            found.append(self._zeros_of(self.others, t0, t1, p))
         return np.concatenate(found)
+
+    def _zeros_of(self, others: ca.Function, t0: float, t1: float, p: np.ndarray) -> np.ndarray:
+        """Those of the last call, if it asked the same."""
+        asked = t0, t1, p.tobytes()
+        known, zeros = self._last
+        if known != asked:
+            zeros = _zeros(others, t0, t1, p)
+            self._last = asked, zeros
+        return zeros
 
 
 def _wave(expression: ca.SX, kind: int) -> ca.SX:
@@ -136,13 +183,26 @@ def _depend(expressions: ca.SX, symbols: ca.SX) -> np.ndarray:
     return depend
 
 
-def _conditions_of_time(system: Any) -> _Conditions | None:
-    t, p, formulas = system.symbols["t"], system.context_symbols, system.formulas
+class _OfTime(NamedTuple):
+    """Conditions on time alone, and denominators that depend on time alone; None if there are none."""
+
+    conditions: _Conditions | None = None
+    denominators: _Conditions | None = None
+
+
+def _of_time(system: Any) -> _OfTime | None:
+    t, formulas = system.symbols["t"], system.formulas
     if not any(ca.depends_on(formula, t) for formula in formulas if formula.numel()):
         return None
-    found = list(_conditions(formulas))
+    found = _OfTime(*(_chosen(system, list(kind(formulas))) for kind in (_conditions, _denominators)))
+    return found if any(found) else None
+
+
+def _chosen(system: Any, found: list[tuple[ca.SX, int]]) -> _Conditions | None:
+    """Those that depend on time, and otherwise on parameters alone."""
     if not found:
         return None
+    t, p = system.symbols["t"], system.context_symbols
     whole = ca.vertcat(*[condition for condition, _ in found])
     varying = ca.vertcat(system.model.y, p[system.parameters.size :])
     chosen = _depend(whole, t) & ~_depend(whole, varying)
@@ -150,16 +210,30 @@ def _conditions_of_time(system: Any) -> _Conditions | None:
     return _Conditions(found, t, p[: system.parameters.size]) if found else None
 
 
-def switching_times(system: Any, t0: float, t1: float) -> np.ndarray:
-    """Switching times strictly inside a run, in the order in which it meets them."""
-    conditions = system.compiled.once("switching conditions", lambda: _conditions_of_time(system))
-    if conditions is None:
-        return _NEVER
-    p = system.parameters.flat[conditions.used]
-    start, end = min(t0, t1), max(t0, t1)
+class Stops(NamedTuple):
+    """Times strictly inside a run that no step crosses, in the order in which it meets them, and at which of
+    them there may be a pole.
+    """
+
+    times: np.ndarray = _NEVER
+    poles: np.ndarray = np.zeros(0, bool)
+
+
+_NO_STOPS = Stops()
+
+
+def stops(system: Any, t0: float, t1: float) -> Stops:
+    """Switching times, and where denominators vanish."""
+    found = system.compiled.once("conditions of time", lambda: _of_time(system))
+    if found is None:
+        return _NO_STOPS
+    start, end, p = min(t0, t1), max(t0, t1), system.parameters.flat
+    switches, poles = (_NEVER if part is None else part.times(start, end, p[part.used]) for part in found)
     margin = 16 * np.spacing(max(abs(t0), abs(t1)))
-    times = np.unique(conditions.times(start, end, p))
+    times = np.unique(np.concatenate([switches, poles]))
     times = times[(times > start + margin) & (times < end - margin)]
+    if not times.size:
+        return _NO_STOPS
     times = times if t1 > t0 else times[::-1]
-    apart = np.concatenate([[True], np.abs(np.diff(times)) > 4 * margin]) if times.size else np.zeros(0, bool)
-    return times[apart]
+    times = times[np.concatenate([[True], np.abs(np.diff(times)) > 4 * margin])]
+    return Stops(times, np.any(np.abs(times[:, None] - poles) <= 4 * margin, axis=1))

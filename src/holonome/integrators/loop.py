@@ -110,8 +110,8 @@ DONE, TERMINATED, FULL, STEP_TOO_SMALL, USER_FUNCTION_FAILED = range(5)
 TOO_MANY_STEPS, CANNOT_START, OFF_MANIFOLD, STOPPED, EVENT_NOT_A_NUMBER = range(5, 10)
 """What `advance` returns."""
 
-CHATTERING = 10
-"""How a run ends that makes hardly any progress."""
+CHATTERING, AT_POLE = 10, 11
+"""How a run ends that makes hardly any progress, or comes to a pole."""
 
 ERROR_TEST, PROJECTION_FAILED, NOT_FINITE, SINGULAR_MATRIX, FUNCTION_RAISED, CONTRADICTION, NEWTON = range(
     1, 8

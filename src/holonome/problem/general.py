@@ -342,15 +342,21 @@ class HigherIndex:
 
     def not_finite(self, t: float, state: np.ndarray) -> str:
         """Which of f, B and g is not finite at a point, in words; empty if all are."""
-        e = self.equations
-        parts = {"f": e.f, "B": e.B, "g": e.g}
-        function = ca.Function("parts", [e.t, e.state, self.symbols["p"]], list(parts.values()))
-        for name, value in zip(parts, function(t, state, self.parameters.flat), strict=True):
-            entries = np.array(ca.densify(value)).ravel()
+        for name, entries in self.function_values(t, state).items():
             if not np.all(np.isfinite(entries)):
                 i = int(np.argmin(np.isfinite(entries)))
                 return f"entry {i} of {name} is {entries[i]} (at t = {t:.6g})"
         return ""
+
+    def function_values(self, t: float, state: np.ndarray) -> dict[str, np.ndarray]:
+        """What the user's functions give at a point."""
+        found = self._functions(t, state, self.parameters.flat)
+        return {name: np.array(ca.densify(value)).ravel() for name, value in zip("fBg", found, strict=True)}
+
+    @cached_property
+    def _functions(self) -> ca.Function:
+        e = self.equations
+        return ca.Function("functions", [e.t, e.state, self.symbols["p"]], [e.f, e.B, e.g])
 
     @cached_property
     def values(self) -> ca.Function:

@@ -241,6 +241,16 @@ class System(CompiledSystem):
         model = self.model
         return [model.M, model.f, model.g, model.h, model.r]
 
+    def function_values(self, t: float, y: np.ndarray) -> dict[str, np.ndarray]:
+        """What the user's functions give at a state, where they do not depend on λ."""
+        n = self.n
+        point = {"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]}
+        return {
+            function.role: function.evaluate(point, self.parameters)
+            for function in self.functions.values()
+            if "lam" not in function.arguments
+        }
+
     def split_state(self, rows: np.ndarray, single: bool) -> Any:
         """(q, v), with first-order states (q, v, s), or x of an ODE, from stored states, one a row."""
         n, end = self.n, self.state_size

@@ -6,6 +6,7 @@ import numpy as np
 
 from holonome.dynamics.evaluation import what_failed, what_is_not_finite
 from holonome.dynamics.kernels import kernels
+from holonome.dynamics.poles import unbounded_near
 from holonome.dynamics.rank import dependent_rows, free_motions
 from holonome.errors import ModelError
 from holonome.integrators import loop
@@ -19,7 +20,7 @@ _JUMPS = (
     "v/sqrt(v² + ε²), or stop with an event), random numbers in a force, or a very stiff system (then try "
     "method='ggl')"
 )
-_MANY_FAILURES, _SUDDENLY_SMALL = 0.3, 1e-3
+_MANY_FAILURES, _SUDDENLY_SMALL, _NEAR_POLE = 0.3, 1e-3, 1e-4
 _CONTRADICTION = (
     "constraint rows that depend on each other ask for different positions or velocities further on: they "
     "contradict "
@@ -64,6 +65,8 @@ def _ending(run: Run, code: int) -> str:
             return _event_not_a_number(run)
         case loop.TOO_MANY_STEPS:
             return _too_many_steps(run)
+        case loop.AT_POLE:
+            return f"stopped at t = {t:.6g}: {_unbounded_function(run)}"
         case loop.CHATTERING:
             h = float(RunState.of(run.memory)["h"])
             return f"stopped at t = {t:.6g} after {run.tried} steps; the last had size {h:.1e}. {_JUMPS}"
@@ -143,7 +146,7 @@ def _why_stuck(run: Run) -> str:
         state = RunState.of(run.memory)
         ahead = run.t + run.task.direction * max(abs(state["h"]), 16 * np.spacing(abs(run.t)))
         told = run.system.not_finite(ahead, _state(run))
-    told = told or run.stepper.why_stuck(run.memory)
+    told = told or _unbounded_function(run) or run.stepper.why_stuck(run.memory)
     if told:
         return told
     size = f"the step size fell to {RunState.of(run.memory)['h']:.1e}"
@@ -152,6 +155,13 @@ def _why_stuck(run: Run) -> str:
     if run.stepper.constant:
         size = f"the constant step {run.stepper.constant:g} fails"
     return f"{size}; {_why_no_step(run, _last_cause(run))}"
+
+
+def _unbounded_function(run: Run) -> str:
+    """Whether a function has a pole here, or at one of the times where that was to be looked at."""
+    span = run.task.t1 - run.task.origin
+    near = [t for t in run.poles if abs(t - run.t) < _NEAR_POLE * abs(span)] or [run.t]
+    return unbounded_near(run.system, near[0], _state(run), span)
 
 
 def _last_cause(run: Run) -> int:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
+from holonome.dynamics.poles import unbounded_near
 from holonome.dynamics.start import Start
-from holonome.dynamics.switching_times import switching_times
+from holonome.dynamics.switching_times import stops
 from holonome.integrators import loop
 from holonome.integrators.contract import Beginning, Record, Stepper
 from holonome.integrators.event_search import MOST_IN_STEP
@@ -77,6 +78,8 @@ class Run:
     trusted = False
     budget = _FIRST_BUDGET
     compiled_events: Any = None
+    poles: Sequence[float] = ()
+    """Times ahead just before which steps end, because there may be a pole."""
     _history: Any = None
     _mark = Mark()
 
@@ -104,13 +107,26 @@ class Run:
         _write_task(memory, *numbers, keep_points, keep_steps, evals, next_eval, _FIRST_BUDGET)
         at_y, at_atol = stepper.given
         memory[at_y], memory[at_atol] = y0, atol
-        stops = switching_times(system, t0, t1)
-        if stops.size:
+        times, at_pole = stops(system, t0, t1)
+        if times.size:
             margin = direction * 4 * np.spacing(max(abs(t0), abs(t1)))
-            sides = np.column_stack([stops - margin, stops + margin]).ravel()
-            RunState.set(memory, switches=stops.size)
-            memory = appended(memory, RunState, 0, switching_times=sides)
+            RunState.set(memory, switches=times.size)
+            sides = np.column_stack([times - margin, times + margin])
+            memory = appended(memory, RunState, 0, switching_times=sides.ravel())
+            self.poles = sides[at_pole, 0].tolist()
+            if self.poles:
+                RunState.set(memory, t_end=self.poles[0])
         return memory
+
+    def _look_at_pole(self) -> int:
+        """At the end of a stretch up to a possible pole: AT_POLE if there is one, else FULL, to go on."""
+        t, *self.poles = self.poles
+        y, span = self.state[: self.system.state_size].copy(), self.task.t1 - self.task.origin
+        if unbounded_near(self.system, t, y, span):
+            return loop.AT_POLE
+        t_end = self.poles[0] if self.poles else self.task.t1
+        RunState.set(self.memory, t_end=t_end, phase=loop.CROSSING)
+        return loop.FULL
 
     def _supplied_by_python(self) -> bool:
         """Whether one of the functions that are called is Python; forget their earlier errors."""
@@ -198,6 +214,8 @@ class Run:
         )
         if CHECKED:
             self.stepper.require_intact(self.memory)
+        if code == loop.DONE and self.poles:
+            return self._look_at_pole()
         return loop.STOPPED if code == loop.USER_FUNCTION_FAILED and Interruption.requested else code
 
     def first_advance(self) -> int:

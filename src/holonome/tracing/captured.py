@@ -20,8 +20,6 @@ import numpy as np
 from holonome.tracing.copies import attributes_of, global_names, is_copied
 from holonome.tracing.origin import is_dispatcher, is_library
 
-_EXACT, _SAMPLES = 4096, 512
-"""Elements up to which an array is compared as a whole, and how many are looked at of a longer one."""
 _LONGEST_CONTAINER = 1000
 _DEEPEST_CONTAINER = 3
 _THIS_PACKAGE = __name__.partition(".")[0] + "."
@@ -230,9 +228,8 @@ def _means_the_same(now: Any, then: Any) -> bool:
 def _comparison(value: Any) -> Callable[[Any], bool] | None:
     """Whether what has contents still has those of now."""
     if isinstance(value, np.ndarray):
-        step = value.size // _SAMPLES if value.size > _EXACT else 1
-        shape, bits = value.shape, _bits(value, step)
-        return lambda now: now.shape == shape and _bits(now, step) == bits
+        shape, bits = value.shape, _bits(value)
+        return lambda now: now.shape == shape and _bits(now) == bits
     if type(value) is list and len(value) <= _LONGEST_CONTAINER:
         parts = tuple(value)
         return lambda now: _same_parts(tuple(now), parts)
@@ -242,10 +239,9 @@ def _comparison(value: Any) -> Callable[[Any], bool] | None:
     return None
 
 
-def _bits(array: np.ndarray, step: int) -> bytes:
-    if array.dtype.hasobject:
-        return b""
-    return array.tobytes() if step == 1 else array.reshape(-1)[::step].tobytes()
+def _bits(array: np.ndarray) -> bytes:
+    """A copy, which is compared faster than a hash is computed."""
+    return b"" if array.dtype.hasobject else array.tobytes()
 
 
 def _same_parts(now: tuple, then: tuple) -> bool:
