@@ -14,6 +14,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 WORKER = [sys.executable, __file__, "work"]
-BATCH = 20
+BATCH = 200
 """Systems for each worker."""
 
 LONGEST = 120.0
@@ -32,6 +33,8 @@ RESULTS = ("right", "unknown", "failed", "refused", "raw", "silent", "crash", "h
 OTHERS_EACH = 2
 """How many methods take part besides the default."""
 
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 # In the worker
 
@@ -105,13 +108,15 @@ def work() -> None:
 
 def events(tasks: list) -> Iterator[dict[str, Any]]:
     """What a worker tells; at its end {"ended": "crash" or "hang"} if it was not a good one."""
+    kernels = tempfile.TemporaryDirectory(prefix="holonome-", ignore_cleanup_errors=True)
+    settings = {"HOLONOME_CACHE": kernels.name, "HOLONOME_QUIET": "1", **ONE_THREAD}
     worker = subprocess.Popen(
         WORKER,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"HOLONOME_QUIET": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        env=os.environ | settings,
     )
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -137,6 +142,7 @@ def events(tasks: list) -> Iterator[dict[str, Any]]:
         worker.kill()
         worker.wait()
         stdout.close()
+        kernels.cleanup()
 
 
 def campaign(seeds: list[int]) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,9 @@ import numpy as np
 
 from random_systems.structures import Structure
 
+CALLED_PART = 0.2
+"""Of the interval, where constraints are called in Python: a millisecond for each evaluation."""
+
 
 @dataclass(eq=False)
 class Mechanism:
@@ -37,6 +40,7 @@ class Mechanism:
     unknowns: list[float] = field(default_factory=list)
     potential: Callable | None = None
     breaks: list[float] = field(default_factory=list)
+    friction: bool = False
     t_end: float = 1.0
 
 
@@ -230,8 +234,8 @@ def make(random: np.random.Generator, structure: Structure) -> Mechanism:
     mass, inertial = masses(random, structure, n)
     applied, potential, breaks = forces(random, structure, n, q0)
     part = Mechanism(n, q0, random.normal(size=n), mass, applied, inertial=inertial, breaks=breaks)
-    part.t_end = float(random.uniform(0.4, 1.5))
-    part.potential = potential
+    part.t_end = float(random.uniform(0.4, 1.5)) * (CALLED_PART if structure.called == "constraint" else 1.0)
+    part.potential, part.friction = potential, structure.friction
     along, mu = random.normal(size=n), random.uniform(0.05, 0.3)
     drive = 0.2 * structure.moving
     if structure.states:

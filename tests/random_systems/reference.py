@@ -14,7 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.linalg.lapack import dgetrf, dgetrs
 
+from random_systems.compiled import CompiledTerms
 from random_systems.mechanisms import Mechanism
 
 STEP = 1e-30
@@ -42,6 +44,21 @@ def along(function, t, q, v):
     first = sum((g / z).real for z, g in values) / (4 * radius)
     second = sum((g / z**2).real for z, g in values) / (2 * radius**2)
     return first, second
+
+
+def solver(K, redundant):
+    """x of K x = load, of least norm if K is singular; otherwise by LU with one step of refinement."""
+    if redundant:
+        return lambda load: np.linalg.lstsq(K, load, rcond=1e-11)[0]
+    factors, pivots, info = dgetrf(K)
+    if info:
+        raise np.linalg.LinAlgError("singular")
+
+    def solve(load):
+        x = dgetrs(factors, pivots, load)[0]
+        return x + dgetrs(factors, pivots, load - K @ x)[0]
+
+    return solve
 
 
 class Motion:
@@ -97,43 +114,66 @@ class Motion:
         rate = np.imag(c(t + 1j * STEP, q + 1j * STEP * v)) / STEP
         return -jacobian(lambda x: c(t, x), q)[0] * (K * c(t, q) + D * rate)
 
-    def accelerations(self, t, q, v, s):
-        """a and λ, where friction asks for λ by iteration."""
+    def terms(self, t, q, v, s):
+        """M, C, γ, the force as a function of λ, and the rate of the states."""
         C, _, gamma = self.levels(t, q, v)
-        M, w, n = self.part.mass(t, q), self.unknowns(q), q.size
-        scale = np.sqrt(np.sum(C**2, axis=1))
-        K = np.block([[M, C.T / scale], [C / scale[:, None], np.zeros((C.shape[0],) * 2)]])
-        fixed = self.elastic(t, q, v) - self.inertia(t, q, v)
-        lam = self.lam if self.lam.size == C.shape[0] else np.zeros(C.shape[0])
+        w, fixed = self.unknowns(q), self.elastic(t, q, v) - self.inertia(t, q, v)
+        further = self.part.rate(t, q, v, s) if self.part.rate else np.zeros(0)
+        return (
+            self.part.mass(t, q),
+            C,
+            gamma,
+            lambda lam: self.part.force(t, q, v, s, w, lam) + fixed,
+            further,
+        )
+
+    def accelerations(self, t, q, v, s):
+        """a and λ."""
+        return self.balance(*self.terms(t, q, v, s)[:4])
+
+    def balance(self, M, C, gamma, force):
+        """a and λ, where friction asks for λ by iteration."""
+        (m, n), scale = C.shape, np.sqrt(np.sum(C**2, axis=1))
+        K = np.zeros((n + m, n + m))
+        K[:n, :n], K[n:, :n] = M, C / scale[:, None]
+        K[:n, n:] = K[n:, :n].T
+        lam = self.lam if self.lam.size == m else np.zeros(m)
         if self.redundant is None:
-            self.redundant = bool(np.linalg.matrix_rank(C / scale[:, None], tol=1e-9) < C.shape[0])
+            self.redundant = bool(m and np.linalg.matrix_rank(K[n:, :n], tol=1e-9) < m)
+        solve = solver(K, self.redundant)
         for _ in range(200):
-            load = np.append(self.part.force(t, q, v, s, w, lam) + fixed, -gamma / scale)
-            x = self.solve(K, load) if not self.redundant else np.linalg.lstsq(K, load, rcond=1e-11)[0]
+            x = solve(np.append(force(lam), -gamma / scale))
             new = x[n:] / scale
-            done = np.all(np.abs(new - lam) <= 1e-14 * (1 + np.abs(new)))
+            difference = np.abs(new - lam) / (1 + np.abs(new))
             lam = new
-            if done:
+            if not self.part.friction or np.all(difference <= 1e-14):
                 break
         else:
-            if not np.all(np.abs(new - lam) <= 1e-11 * (1 + np.abs(new))):
+            if not np.all(difference <= 1e-11):
                 raise NoReference("the iteration for the multipliers does not settle")
         self.lam = lam
         return x[:n], lam
 
-    @staticmethod
-    def solve(K, load):
-        x = np.linalg.solve(K, load)
-        return x + np.linalg.solve(K, load - K @ x)
-
-    def rate(self, t, y):
+    def rate(self, t, y, terms):
         if time.perf_counter() > self.deadline:
             raise NoReference("the reference takes too long")
         n = self.part.n
         q, v, s = y[:n], y[n : 2 * n], y[2 * n :]
-        a, _ = self.accelerations(t, q, v, s)
-        further = self.part.rate(t, q, v, s) if self.part.rate else np.zeros(0)
+        M, C, gamma, force, further = terms(t, q, v, s)
+        a, _ = self.balance(M, C, gamma, force)
         return np.concatenate([v, a, further])
+
+    def compiled(self) -> CompiledTerms:
+        """The terms, many times faster."""
+        rows = self.levels(0.0, self.part.q0, self.part.v0)[0].shape[0]
+        return CompiledTerms(self.part, self.inertial, rows)
+
+    def check(self, compiled: CompiledTerms, reference: Reference) -> None:
+        """At some points of the motion, the compiled terms are those of the complex plane."""
+        for t, y in zip(reference.times, reference.y.T, strict=True):
+            exact, found = self.rate(t, y, self.terms), self.rate(t, y, compiled)
+            if not np.max(np.abs(found - exact)) <= 1e-8 * (1 + np.max(np.abs(exact))):
+                raise AssertionError("compiled and complex derivatives differ")
 
     def consistent(self, q, v):
         """The nearest position by Gauss–Newton, and the nearest velocity."""
@@ -215,6 +255,6 @@ def integrate(rate, y0, times, breaks, rtol=RTOL):
 def reference_of(rate, start, times, breaks, blocks) -> Reference:
     """A reference and its sensitivity; ``start(size)`` is the start, moved at random by about that much."""
     y = integrate(rate, start(0.0), times, breaks)
-    moved = distance(integrate(rate, start(1e-6), times, breaks, rtol=1e-9), y, blocks)
+    moved = distance(integrate(rate, start(1e-6), times, breaks, rtol=1e-8), y, blocks)
     growth = np.maximum.accumulate(moved) / max(moved[0], 1e-9)
     return Reference(times, y, np.maximum(1.0, growth), blocks)
