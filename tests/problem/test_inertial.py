@@ -274,3 +274,14 @@ def test_mechanisms_state_them():
 def test_unknown_choice():
     with pytest.raises(hn.ModelError, match="inertial: 'yes'"):
         polar(inertial="yes")
+
+
+def test_rounding_errors_of_a_large_force_do_not_decide():
+    """The second difference of a force that is called has no digits left of c."""
+    large = lambda q, v: np.array([-1e14 * float(q[0]) - float(v[0])])  # noqa: E731
+    mass = lambda q: np.array([[2 + np.cos(q[0])]])  # noqa: E731
+    with pytest.raises(
+        hn.HolonomeError, match="inertial: mass depends on q, and force, which cannot be traced"
+    ):
+        hn.System(mass, large, n=1)
+    assert "derived" in str(hn.System(mass, large, n=1, inertial="derived"))

@@ -41,6 +41,22 @@ def test_twenty_systems():
     assert {case[2]["result"] for case in found if case[1] == "auto"} == {"right"}
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(4396, id="redundant rows, in micrometres"),
+        pytest.param(6795, id="redundant rows and unknowns, in micrometres"),
+        pytest.param(4527, id="redundant rows and an invariant, on the way"),
+        pytest.param(4909, id="redundant rows and an invariant, at the start"),
+        pytest.param(6364, id="multipliers that friction asks for, at points far from each other"),
+    ],
+)
+def test_what_once_went_wrong(seed):
+    case = Case(seed)
+    reference = case.reference(np.linspace(0, case.t_end, 6))
+    assert outcome(case, case.system(), "auto", campaign.tolerance_of(seed), reference)["result"] == "right"
+
+
 def test_there_are_two_hundred_structures():
     assert len({draw(np.random.default_rng(seed)).name for seed in range(300)}) >= 200
 

@@ -103,13 +103,9 @@ def energy(model: Model):
 
 
 def invariants(model: Model):
-    """The invariants, their rates of change along the motion without projection, and the sum of the absolute
-    values of the terms of these rates.
-    """
-    motion = ca.vertcat(model.v, Emitted(model).a, model.r)
-    rate = model.by_t(model.I) + model.I_y @ motion
-    terms = ca.fabs(model.I_y) @ ca.fabs(motion) + ca.fabs(model.by_t(model.I))
-    return model.y, _NOTHING, ca.densify(ca.vertcat(model.I, rate, terms)), None
+    """The invariants, and their derivatives with respect to t and, row by row, to the state."""
+    by_y = ca.reshape(model.I_y.T, model.I_y.numel(), 1)
+    return model.y, _NOTHING, ca.densify(ca.vertcat(model.I, model.by_t(model.I), by_y)), None
 
 
 def unknowns(model: Model):

@@ -166,6 +166,24 @@ class Kernels:
         begin = whole.size - dense.size + DenseWork.words
         return whole[:begin].copy(), dense.size - DenseWork.words
 
+    def invariants_along(self, system: System, times: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """The invariants at some points, their rates of change along the motion without projection, and the
+        sums of the absolute values of the terms of these rates; (3, invariants, points).
+        """
+        count, size, parts = system.invariant_count, system.state_size, 64 if system.unknowns else 1
+        values, motion = (
+            np.full((times.size, count * (2 + size)), np.nan),
+            np.full((times.size, size), np.nan),
+        )
+        over_points(self.invariants, 0, self.context(system), times, states, values, parts)
+        over_points(
+            self.derivative, dense_derivative.address, self.context(system), times, states, motion, parts
+        )
+        invariants, by_t, by_y = np.split(values, [count, 2 * count], axis=1)
+        terms = by_y.reshape(times.size, count, size) * motion[:, np.newaxis]
+        sums = np.sum(terms, axis=2), np.sum(np.abs(terms), axis=2)
+        return np.array([invariants.T, (by_t + sums[0]).T, (np.abs(by_t) + sums[1]).T])
+
     def evaluate_pieces(self, context: np.ndarray, t: float, y: np.ndarray) -> dict[str, np.ndarray] | None:
         """M, C, D, f, γ, g, w, r as arrays; None if one of the user's functions raised."""
         n, m, mg, k = self.n, self.rows, self.position_rows, len(self.system.states)

@@ -51,7 +51,7 @@ def always_dependent_rows(system: System, t: float, y: np.ndarray) -> list[int]:
 
 def _nearby(point: Point, q: np.ndarray, v: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """A position on the manifold near q in this direction."""
-    distance = 1e-2 * max(1.0, float(np.max(np.abs(q))))
+    distance = 1e-2 * (float(np.max(np.abs(q))) or 1.0)
     moved = q + distance * direction / np.linalg.norm(direction)
     return nearest_position(point, moved, v, np.ones(q.size, bool), "euclidean")
 

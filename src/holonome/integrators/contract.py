@@ -273,15 +273,17 @@ def initial_invariants(system: Any, context: np.ndarray, t0: float, y: np.ndarra
             "which cannot "
             "project onto invariants"
         )
-    out = np.zeros(3 * count + 1)
-    if run_kernel(compiled.invariants, t0, y, out, context, out) == OK and np.all(np.isfinite(out)):
-        _refuse_false_invariants(out[:-1].reshape(3, count), t0)
-        return out[:count].copy()
-    if np.all(np.isfinite(y)) and not np.all(np.isfinite(out[:count])):
+    out = np.zeros(count * (2 + y.size) + 1)
+    evaluated = run_kernel(compiled.invariants, t0, y, out, context, out) == OK
+    if evaluated and np.all(np.isfinite(y)) and not np.all(np.isfinite(out[:count])):
         raise ModelError(
             f"invariant: entry {int(np.argmin(np.isfinite(out[:count])))} is not finite at the start"
         )
-    return None
+    values = compiled.invariants_along(system, np.array([t0]), y[np.newaxis])[:, :, 0]
+    if not evaluated or not np.all(np.isfinite(values)):
+        return None
+    _refuse_false_invariants(values, t0)
+    return values[0].copy()
 
 
 def _refuse_false_invariants(values: np.ndarray, t: float) -> None:

@@ -78,10 +78,15 @@ def _found(model: Model, system: System) -> str | None:
     if np.all(size <= 1e-13 * mass[:, None]):
         return None  # M has q in it, but is constant
     tolerance = 1e-9 * size + 1e-12 * np.max(size, axis=1, keepdims=True) + noise
-    contained = np.abs(force + first + second) <= tolerance
+    contained, absent = np.abs(force + first + second) <= tolerance, np.abs(force) <= tolerance
+    if np.all(contained) and np.all(absent):
+        raise ModelError(
+            "inertial: mass depends on q, and force, which cannot be traced, is so large that its rounding "
+            f"errors hide whether it contains the inertial terms; {_SAY}"
+        )
     if np.all(contained):
         return "in force"
-    if not np.all(np.abs(force) <= tolerance):
+    if not np.all(absent):
         name = system.names[int(np.argmin(np.all(contained, axis=0)))]
         raise ModelError(
             f"inertial: mass depends on q, and force is not linear in v, but what is not linear differs from "

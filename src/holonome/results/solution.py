@@ -134,17 +134,17 @@ class Solution(Result):
     @cached_property
     def invariant(self) -> np.ndarray:
         """Values of the invariants, (invariants, points)."""
-        return self._invariants_and_rates[: self.system.invariant_count]
+        return self._invariants_and_rates[0]
 
     @cached_property
     def _invariants_and_rates(self) -> np.ndarray:
-        return self._over(self._kernels.invariants, 3 * self.system.invariant_count)
+        return self._kernels.invariants_along(self.system, self.t, self._own_states)
 
     def false_invariants(self) -> list[int]:
         """Entries of ``invariant`` that would change somewhere along the motion without projection."""
         if not self.system.invariant_count:
             return []
-        _, rate, terms = np.split(self._invariants_and_rates, 3)
+        _, rate, terms = self._invariants_and_rates
         floor = 1e-6 * np.max(terms, axis=1, initial=0.0, keepdims=True)
         excess = np.abs(rate) / np.maximum(1e-5 * np.maximum(terms, floor), 1e-300)
         suspects = np.flatnonzero(np.any(excess > 1, axis=1)).tolist()
@@ -165,10 +165,8 @@ class Solution(Result):
                 ).state
             except (HolonomeError, ValueError):
                 continue
-            out, context = np.full((1, 3 * system.invariant_count), np.nan), self._kernels.context(system)
-            over_points(self._kernels.invariants, 0, context, self.t[k : k + 1], y[np.newaxis], out, 1)
-            _, rate, terms = np.split(out[0], 3)
-            if abs(rate[row]) > 1e-5 * max(terms[row], floor[0]):
+            _, rate, terms = self._kernels.invariants_along(system, self.t[k : k + 1], y[np.newaxis])
+            if abs(rate[row, 0]) > 1e-5 * max(terms[row, 0], floor[0]):
                 return True
         return False
 
@@ -184,18 +182,23 @@ class Solution(Result):
     def _kernels(self):
         return kernels(self.system)
 
+    @property
+    def _own_states(self) -> np.ndarray:
+        """(points, state): what kernels are given, without multipliers."""
+        return np.ascontiguousarray(self.states[:, : self.system.state_size])
+
     def _over(self, address: int, size: int, dense: int = 0) -> np.ndarray:
+        """The values of a kernel at all points.  Where λ or the unknowns cannot be followed from one point to
+        the next, they are found anew.
+        """
         out = np.full((self.t.size, size), np.nan)
-        if size and self.t.size:
-            over_points(
-                address,
-                dense,
-                self._kernels.context(self.system),
-                self.t,
-                np.ascontiguousarray(self.states[:, : self.system.state_size]),
-                out,
-                64 if self.system.unknowns else 1,
-            )
+        begin, states, parts = 0, self._own_states, 64 if self.system.unknowns else 1
+        while size and begin < self.t.size:
+            context, rest = self._kernels.context(self.system), slice(begin, None)
+            done = over_points(address, dense, context, self.t[rest], states[rest], out[rest], parts)
+            if not done:
+                break
+            begin += done
         return out.T
 
     @cached_property
