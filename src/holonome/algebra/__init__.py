@@ -10,7 +10,7 @@
 
 Elsewhere: CasADi's LDLᵀ of M and C M⁻¹ Cᵀ, symmetric and emitted (:mod:`holonome.dynamics.manifold`), and the
 elimination of the rectangular Gᵀ that splits coordinates, whose pivot rows are its result
-(:mod:`holonome.formulations.coordinate_split`).
+(:mod:`holonome.formulations.split`).
 """
 
 import holonome.machine  # noqa: F401  before Numba sees a function

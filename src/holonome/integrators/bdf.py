@@ -94,7 +94,7 @@ class BDF(Integrator):
 
     @classmethod
     def dassl(cls, max_order: int = 5) -> BDF:
-        """With the convergence test and the choice of the order of DASSL, as in the papers."""
+        """DASSL's own convergence test and choice of the order, as in the papers."""
         return cls(max_order, newton_tolerance=0.33, rate_floor=0.0)
 
     def __post_init__(self) -> None:
@@ -392,7 +392,7 @@ class BDFOutput(DenseOutput):
 
     @property
     def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        """The start, and where the polynomials of the steps but the last end."""
+        """The start, and where the polynomial of each step but the last ends."""
         steps, at, size = self.steps[:-1], STEP_COLUMNS + MOST + 1, self.first.size
         times = np.append(self._ends[0], steps[:, 0] + steps[:, 1])
         return times, np.vstack([self.first, steps[:, at : at + size]])

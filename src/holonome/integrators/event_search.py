@@ -97,7 +97,7 @@ def start(run, context):
 
 @njit(cache=True)
 def renew_rates(run, context):
-    """Behind a switch rates may be others; the values before it are kept, as they may jump over zero."""
+    """Evaluate the rates anew after a switch; the values before it are kept, as they may jump across zero."""
     status = _evaluate(run, context, run.t, run.y, run.event_work)
     for i in range(run.events, 2 * run.events):
         exact = status == OK and run.event_exact[i - run.events] != 0.0
@@ -125,7 +125,7 @@ def _preview(run, memory, context):
 
 @njit(cache=True)
 def _look_inside(run, memory, context):
-    """Values and rates at the nodes, by the interpolant; NaN where the state cannot be had."""
+    """Values and rates at the nodes, by the interpolant; NaN where the state is not available."""
     for k in range(NODES):
         t, out = _node(run, 1 + k), shift(run.event_nodes, k * (2 * run.events + 1))
         if state_at(run, memory, context, t, run.y_event) == OK:
@@ -164,7 +164,7 @@ def _fill_line(run, i):
 
 @njit(cache=True)
 def _side(e, r, k):
-    """Sign of an event at, or just behind, a node."""
+    """Sign of an event at a node, or just after it."""
     for value in (e[k], r[k], e[k + 1]):
         if value != 0.0:
             return math.copysign(1.0, value)
@@ -206,7 +206,7 @@ def _pattern(e, r):
 
 @njit(cache=True)
 def _value_at(run, memory, context, i, t):
-    """An event inside the last step, by the interpolant; what was found of all is left in ``event_work``."""
+    """An event inside the last step, by the interpolant; the values of all are left in ``event_work``."""
     if state_at(run, memory, context, t, run.y_event) != OK:
         return math.nan
     if _evaluate(run, context, t, run.y_event, run.event_work) != OK:
@@ -280,7 +280,7 @@ def _root(run, memory, context, i, rate, a, fa, b, fb):
 
 @njit(cache=True)
 def _note(run, memory, context, found, i, time, way):
-    """A row of ``found`` for a zero, if it is passed in the right way: 1 rising, −1 falling, 0 touched."""
+    """A row of ``found`` for a zero crossed in the wanted direction: 1 rising, −1 falling, 0 touched."""
     wanted = run.event_direction[i]
     if time != time:
         return NOT_A_NUMBER

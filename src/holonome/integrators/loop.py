@@ -217,7 +217,7 @@ def target(run):
 
 @njit(cache=True)
 def _record(run, memory, context, points, t_eval):
-    """Write the points that the last step owes; FULL if the buffer is full before all are written."""
+    """Write the output points inside the last step; FULL if the buffer is full before all are written."""
     direction, t = run.direction, run.t
     while run.next_eval < run.evals and direction * t_eval[run.next_eval] <= direction * t:
         if run.points == points.shape[0]:
@@ -242,7 +242,7 @@ def _record(run, memory, context, points, t_eval):
 
 @njit(cache=True)
 def _cross(run, points):
-    """Step over a switch; FULL if there is no room for its far side."""
+    """Step over a switch; FULL if the buffer has no room for the point after it."""
     stored = run.keep_points and run.far_side
     if stored and run.points == points.shape[0]:
         return FULL
@@ -332,7 +332,7 @@ def settle(w):
 
 
 def _advance(memory_array, context_array, points, steps, rejections, found, t_eval):
-    """Go on until something has to be told."""
+    """Take steps until there is something to report."""
     memory, context = pointer(memory_array), pointer(context_array)
     w = parts(memory)
     run = w.run

@@ -103,7 +103,7 @@ def _values(watch, context, t, x):
 
 @njit(cache=True)
 def _r(watch, context, t, step):
-    """The r at a time inside a step."""
+    """r at a time inside a step."""
     n, h = watch.size, step.t2 - step.t1
     x, s = watch.x, (t - step.t1) / h
     a = (1 + 2 * s) * (1 - s) ** 2
@@ -197,7 +197,7 @@ def watch_point(watch, context, step, found, row):
 
 @njit(cache=True)
 def start(watch, context, t, x):
-    """At the start, and behind a switch."""
+    """Evaluate the values at the start, and again after a switch."""
     known, values = _values(watch, context, t, x)
     r = math.sqrt(_least_value(watch, values)) if known else 0.0
     watch.before = r

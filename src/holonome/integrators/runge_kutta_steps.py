@@ -41,8 +41,8 @@ velocity).
 """
 
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
-"""A step looks stiff where h|λ| is more than this part of the stability interval; looked at every so many
-steps, and told after so many hits in a row.
+"""A step looks stiff where h|λ| is more than this part of the stability interval; checked every so many
+steps, and reported after so many hits in a row.
 """
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = range(3)
@@ -196,7 +196,7 @@ def _evaluate_projection(w, context, t, y, out):
     status = call(w.projection, t, y, w.error, context, out)
     if status == SINGULAR:
         status = call(w.dense_projection, t, y, w.error, context, out)
-        regularity_in(out, w.size)[0] = -1.0  # elimination failed, the rank watch is told
+        regularity_in(out, w.size)[0] = -1.0  # elimination failed; this tells the rank watch
     return status
 
 
@@ -384,7 +384,7 @@ def _looks_stiff(w, h):
 
 @njit(cache=True, error_model="numpy")
 def _watch_stiffness(w, h):
-    """Return soon, once, when stiffness has been met: what then happens is not decided here."""
+    """Leave the loop soon, once, when stiffness has been met; what follows is decided elsewhere."""
     if not _looks_stiff(w, h):
         w.s.stiff = 1
         return
@@ -419,7 +419,7 @@ def _settle(w):
 
 @njit(cache=True, error_model="numpy")
 def _resume(w, context):
-    """Behind a switch the state stays, but the derivative and the step size are new."""
+    """After a switch the state is the same, but the derivative and the step size are new."""
     status = derivative(w, context, w.run.t, w.y, w.k)
     if status != OK:
         return loop.STEP_TOO_SMALL if status == SINGULAR else loop.code_of(status)

@@ -141,7 +141,7 @@ END = 0
 
 @njit(cache=True, inline="always")
 def combine(sums, place, h, y, k, out):
-    """Out = y + h Σ_j a_j k_j, without y for an error; ``sums`` are addresses as `addresses` gives them."""
+    """out = y + h Σ_j a_j k_j, without y for an error; ``sums`` are addresses as `addresses` gives them."""
     call(int(sums[place]), h, y, k, y, out)
 
 

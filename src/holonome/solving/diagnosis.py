@@ -252,7 +252,7 @@ met one.
 
 
 def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
-    """Which function is not finite a little further on, whatever the method made of it."""
+    """Which function is not finite a little further on, however the method failed."""
     met = cause == loop.NOT_FINITE
     rates = np.zeros(y.size + 1)
     status = run_kernel(kernels(run.system).derivative, t, y, y, run.context, rates)

@@ -94,7 +94,7 @@ class Run:
         self._new_buffers()
 
     def _new_memory(self) -> np.ndarray:
-        """The memory of the stepper with what the task says."""
+        """The stepper's memory, filled in from the task."""
         system, _, stepper, t0, t1, y0, rtol, atol, t_eval, events, keep_steps, *_ = task = self.task
         memory = stepper.memory(len(events))
         first_step, evals, next_eval = 0.0, 0, False
@@ -174,7 +174,7 @@ class Run:
         self.trusted, self.begun = True, False
 
     def use_history(self, history: Callable[[np.ndarray], Any]) -> None:
-        """Begin with the solution known at a few points, which this finds for a consistent start."""
+        """Begin with the solution at a few points; ``history`` computes it from a consistent start."""
         self._history = history
 
     def _begin(self) -> int:
@@ -307,7 +307,7 @@ class Run:
         return self._mark.hopeless >= 2
 
     def collect(self) -> None:
-        """Put the full buffers aside, for others."""
+        """Set the full buffers aside and make new ones."""
         self.full.append(self._used())
         self.rows = min(2 * self.rows, _MOST_ROWS)
         self._new_buffers()

@@ -271,7 +271,7 @@ def _known_points(task: Task, times: np.ndarray, y0: np.ndarray) -> Solution:
 
 
 def _refuse_short_interval(task: Task, times: np.ndarray) -> None:
-    """A run at constant order takes one step behind its known points at least."""
+    """A run at constant order takes at least one step after its known points."""
     if abs(times[-1] - task.t0) >= abs(task.t1 - task.t0) * (1 - 1e-12):
         raise ValueError(
             f"t_span: BDF of constant order {times.size} begins behind {times.size} known points, at "
