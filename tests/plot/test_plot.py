@@ -361,7 +361,7 @@ def test_the_overview_shows_what_tells_most():
         f"Energy, 0.5 → {end:.4g}",
     ]
     mechanism, smooth = simulated("stiff_spring", motion="smooth", rtol=1e-3, t_span=(0.0, 0.01))
-    assert titles(smooth.plot(drawing=mechanism.drawing))[1].startswith("smooth: ")
+    assert titles(smooth.plot(drawing=mechanism.drawing))[1].startswith("smooth")
     free = hn.solve(hn.System(np.ones(2), np.zeros(2)), (0, 1), [0, 0], [1, 1])
     assert titles(free.plot())[2].startswith("dop853: ")
 
