@@ -412,3 +412,14 @@ def test_multipliers_may_jump_at_a_known_time(order):
     assert abs(sol.x[0, -1] - (0.0 if order == 2 else -0.25)) < 1e-9
     assert abs(sol.x[1, -1]) < 1e-6
     assert abs(sol.y[0, -1] - sol.x[0, -1] - 3) < 1e-5
+
+
+@pytest.mark.slow
+def test_a_problem_that_is_too_large_to_be_watched_says_so():
+    n, m, method = 200, 101, hn.Method(hn.SRM(eps=1e-4, iterations=3), hn.BDF())
+    B = np.eye(n)[:, :m]
+    system = hn.Index2System(lambda x: -x, lambda x: B, lambda x: x[:m], n=n)
+    sol = hn.solve(system, (0, 0.1), np.concatenate([np.zeros(m), np.ones(n - m)]), method=method, rtol=1e-4)
+    assert sol.success
+    assert "too large to be watched for singular positions" in sol.message
+    np.testing.assert_allclose(sol.x[m:, -1], np.exp(-0.1), rtol=1e-4)

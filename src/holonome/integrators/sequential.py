@@ -86,7 +86,9 @@ class Sequential(Stepper):
             super().prepare_context(context)
 
     def watch_fields(self) -> dict[str, Any]:
-        """Memory of the watch over the rank of C, or of GB; of a large general problem it is not watched."""
+        """Memory of the watch over the rank of C, or of GB; of a large general problem it is not watched,
+        and `remark` says so.
+        """
         if self.system.mechanical:
             return super().watch_fields()
         n, m = self.system.n, self.system.m
@@ -234,6 +236,8 @@ class Sequential(Stepper):
             told += f", {self.eps[0]:.3g} at the start"
         if self.srm.variant == "singular":
             told += ", rows of G equilibrated"
+        if self.problem.large:
+            told += ", too large to be watched for singular positions"
         return told
 
     def why_stuck(self, memory: np.ndarray) -> str:
