@@ -382,7 +382,7 @@ def test_a_start_is_told_by_names_or_in_a_dict(model, start):
 def test_mechanisms_states_and_odes_of_ones_own(model):
     mechanism = (
         MODEL
-        + "mine = hn.mechanisms.Mechanism('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
+        + "mine = hn.mechanisms.Example('mine', 'My rod', rod, (0, 1), np.array([1.0, 0.0]), np.zeros(2))"
     )
     assert "My rod" in call("run", model(mechanism)).stdout
     ode = (
@@ -404,7 +404,7 @@ def test_mechanisms_states_and_odes_of_ones_own(model):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = 1", "defines neither an hn.System nor a Mechanism"),
+        ("x = 1", "defines neither an hn.Mechanism nor an hn.System"),
         ("import numpy as np\n\nx = np.fooo", "my_model.py, line 3: AttributeError"),
         ("def f(:", "my_model.py, line 1: invalid syntax"),
         ("raise SystemExit(3)", "my_model.py, line 1: SystemExit: 3"),

@@ -15,7 +15,7 @@ import holonome as hn
 
 
 @pytest.fixture(scope="module")
-def pendulum() -> hn.mechanisms.Mechanism:
+def pendulum() -> hn.mechanisms.Example:
     return hn.mechanisms.get("pendulum")
 
 

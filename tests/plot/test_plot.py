@@ -13,7 +13,7 @@ from holonome import plot
 from holonome.plot.over_time import saddle_point
 
 
-def simulated(name: str, **options) -> tuple[hn.mechanisms.Mechanism, hn.Solution]:
+def simulated(name: str, **options) -> tuple[hn.mechanisms.Example, hn.Solution]:
     mechanism = hn.mechanisms.get(name)
     t_span = options.pop("t_span", (0.0, min(mechanism.t_span[1], 1.0)))
     return mechanism, hn.solve(mechanism.system, t_span, mechanism.q0, mechanism.v0, **options)

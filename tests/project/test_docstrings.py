@@ -15,7 +15,7 @@ NAMES |= {
 }
 NAMES |= {
     f"mechanisms.{name}": getattr(hn.mechanisms, name)
-    for name in ("Mechanism", "Reference", "available", "get")
+    for name in ("Example", "Reference", "available", "get")
 }
 RETURNED = {"Animation", "Comparison", "Trial"}
 """What the examples of the functions show that return it."""

@@ -11,7 +11,7 @@ def mechanism_names() -> list[str]:
     """Names of the built-in mechanisms, without loading them."""
     files = (Path(entry.name) for entry in (resources.files("holonome") / "mechanisms").iterdir())
     return sorted(
-        file.stem for file in files if file.suffix == ".py" and file.stem not in ("__init__", "mechanism")
+        file.stem for file in files if file.suffix == ".py" and file.stem not in ("__init__", "example")
     )
 
 

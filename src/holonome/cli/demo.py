@@ -10,7 +10,7 @@ import typer
 from holonome.cli.app import Command, app
 
 if TYPE_CHECKING:
-    from holonome.mechanisms.mechanism import Mechanism
+    from holonome.mechanisms.example import Example
     from holonome.results.solution import Solution
 
 
@@ -83,7 +83,7 @@ def demo(
     )
 
 
-def plot_demo(andrews: Mechanism, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:
+def plot_demo(andrews: Example, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:
     """The picture of the demo: Andrews' mechanism at a few instants, its angles, and a pendulum's drift with
     and without projection.
     """

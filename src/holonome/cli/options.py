@@ -15,7 +15,7 @@ MODEL = """A model of your own is a Python file that defines a system and a star
     q0, t_span = [1, 0], (0, 10)
 
 with v0 if it does not start at rest. Instead of q0, v0 and t_span you can define
-start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Mechanism.
+start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Example.
 
 Begin with: holonome new my_model.py"""
 

@@ -12,7 +12,7 @@ from holonome.cli.app import Command, app
 
 if TYPE_CHECKING:
     from holonome.cli.simulation import Done
-    from holonome.mechanisms.mechanism import Mechanism
+    from holonome.mechanisms.example import Example
 
 _OUT = (
     "Write a picture (.png, .svg, .pdf), data (.csv, .npz, .nc) or an animation (.html, .gif, .mp4); a "
@@ -109,7 +109,7 @@ def run(
     stop_if_failed(done.solution)
 
 
-def _equally_spaced(mechanism: Mechanism, points: int) -> Any:
+def _equally_spaced(mechanism: Example, points: int) -> Any:
     import numpy as np
 
     from holonome.solving.arguments import time_span

@@ -14,7 +14,7 @@ from holonome.cli.app import FAILED, INTERRUPTED, fail
 from holonome.cli.printing import duration, working
 from holonome.cli.subject import Subject
 from holonome.integrators.bdf import BDF
-from holonome.mechanisms.mechanism import Mechanism
+from holonome.mechanisms.example import Example
 from holonome.results.solution import Solution, count
 from holonome.solving.methods import Method, resolve
 from holonome.solving.solve import solve
@@ -31,7 +31,7 @@ class Done:
     for a result that was saved.
     """
 
-    mechanism: Mechanism
+    mechanism: Example
     solution: Solution
     first: float = math.nan
     seconds: float = math.nan

@@ -19,7 +19,7 @@ import numpy as np
 from holonome import mechanisms
 from holonome.dynamics.start import Start
 from holonome.errors import HolonomeError
-from holonome.mechanisms.mechanism import Mechanism
+from holonome.mechanisms.example import Example
 from holonome.problem.drawing import Drawing
 from holonome.problem.general import HigherIndex
 from holonome.problem.system import System
@@ -32,7 +32,7 @@ _START = ("q0", "v0", "t_span", "s0", "w0", "lam0")
 class Subject:
     """A system with initial values and a time span, or a saved result."""
 
-    mechanism: Mechanism
+    mechanism: Example
     further: dict[str, Any] = field(default_factory=dict)
     saved: Solution | None = None
 
@@ -95,7 +95,7 @@ def find(
     return replace(subject, mechanism=mechanism)
 
 
-def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> Mechanism:
+def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> Example:
     """A mechanism; changes that its function accepts are passed to it, so that the start is consistent."""
     available = mechanisms.available()
     if name not in available:
@@ -126,9 +126,9 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
     found: dict[str, Any] = {
         key: value
         for key, value in values.items()
-        if isinstance(value, (Mechanism, System, HigherIndex)) and not key.startswith("_")
+        if isinstance(value, (Example, System, HigherIndex)) and not key.startswith("_")
     }
-    inside = [value.system for value in found.values() if isinstance(value, Mechanism)]
+    inside = [value.system for value in found.values() if isinstance(value, Example)]
     found = {key: value for key, value in found.items() if not any(value is system for system in inside)}
     distinct = {id(value): key for key, value in reversed(found.items())}
     if name is not None and name not in found:
@@ -138,7 +138,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
         )
     if not found:
         raise ValueError(
-            f"{path.name}: defines neither an hn.System nor a Mechanism; see: holonome run --help"
+            f"{path.name}: defines neither an hn.Mechanism nor an hn.System; see: holonome run --help"
         )
     if name is None and len(distinct) > 1:
         raise ValueError(f"{path.name}: defines several systems, {', '.join(found)}; choose one with --name")
@@ -148,7 +148,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
             f"{path.name}: {name or next(iter(found))} is a {type(chosen).__name__}; run it in Python with "
             "hn.solve"
         )
-    if isinstance(chosen, Mechanism):
+    if isinstance(chosen, Example):
         return Subject(chosen)
     start = _start(path, values)
     t_span = start.get("t_span")
@@ -161,7 +161,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
     drawings = [value for value in values.values() if isinstance(value, Drawing)]
     label = chosen.name if chosen.name not in ("system", "ode") else path.stem
     drawing = chosen.drawing or (drawings[0] if len(drawings) == 1 else None)
-    mechanism = Mechanism(
+    mechanism = Example(
         label,
         label.replace("_", " "),
         chosen,
@@ -241,7 +241,7 @@ def _saved(path: Path) -> Subject:
     if not solution.t.size:
         raise ValueError(f"{str(path)!r}: contains no points")
     system = solution.system
-    mechanism = Mechanism(
+    mechanism = Example(
         path.stem,
         f"{system.name.replace('_', ' ')}, saved in {path.name}",
         system,

@@ -1,7 +1,7 @@
-"""Mechanisms with a start, a picture and, where one is known, their solution.
+"""Ready-made mechanisms with a start, a picture and, where one is known, their solution.
 
-Each mechanism has its own file: a module ``x.py`` in this folder with a function ``x`` that returns a
-`Mechanism` is found automatically. It is then available as ``mechanisms.x(...)`` and
+Each mechanism has its own file: a module ``x.py`` in this folder with a function ``x`` that returns an
+`Example` is found automatically. It is then available as ``mechanisms.x(...)`` and
 ``mechanisms.get("x", ...)``; the module itself, with its plain functions, is
 ``sys.modules["holonome.mechanisms.x"]``.
 """
@@ -11,19 +11,19 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference
+from holonome.mechanisms.example import Drawing, Example, Reference
 
-__all__ = ["Drawing", "Mechanism", "Reference", "available", "get"]
+__all__ = ["Drawing", "Example", "Reference", "available", "get"]
 
 
-class _Factories(dict[str, Callable[..., Mechanism]]):
+class _Factories(dict[str, Callable[..., Example]]):
     """Functions by name; prints the names."""
 
     def __repr__(self) -> str:
         return f"<mechanisms: {', '.join(self)}>"
 
 
-def available() -> dict[str, Callable[..., Mechanism]]:
+def available() -> dict[str, Callable[..., Example]]:
     """All mechanisms of this package: the name of each and the function that makes it.
 
     Examples
@@ -35,7 +35,7 @@ def available() -> dict[str, Callable[..., Mechanism]]:
     return _Factories(_FACTORIES)
 
 
-def get(name: str, **parameters) -> Mechanism:
+def get(name: str, **parameters) -> Example:
     """Make the mechanism of this name; `parameters` are the keyword arguments of its function.
 
     Examples
@@ -51,8 +51,8 @@ def get(name: str, **parameters) -> Mechanism:
     return _FACTORIES[name](**parameters)
 
 
-def _discover() -> dict[str, Callable[..., Mechanism]]:
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "mechanism")
+def _discover() -> dict[str, Callable[..., Example]]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "example")
     return {name: getattr(importlib.import_module(f"{__name__}.{name}"), name) for name in names}
 
 

@@ -39,7 +39,7 @@ Bari 2008, "Andrews' squeezing mechanism". W. Schiehlen (ed.), Multibody Systems
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 MASSES = {
@@ -252,7 +252,7 @@ def points(q, p):
 
 
 @with_reference(REFERENCE)
-def andrews(*, mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> Mechanism:
+def andrews(*, mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> Example:
     """Andrews' squeezing mechanism, started at rest.
 
     These arguments leave the start consistent. Masses and lengths are parameters of the system all the same.
@@ -275,7 +275,7 @@ def andrews(*, mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> M
         ("H", "E"),
         ("A", "H"),
     ]
-    return Mechanism(
+    return Example(
         name="andrews",
         title="Andrews' squeezing mechanism",
         system=System(

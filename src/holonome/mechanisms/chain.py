@@ -18,7 +18,7 @@ import itertools
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 
@@ -93,7 +93,7 @@ REFERENCE = Reference(
 
 
 @with_reference(REFERENCE)
-def chain(*, links: int = 10, length: float = 1.0, m: float = 1.0, gravity: float = 9.81) -> Mechanism:
+def chain(*, links: int = 10, length: float = 1.0, m: float = 1.0, gravity: float = 9.81) -> Example:
     """Chain of equal bars, released from rest in the horizontal position.
 
     Parameters
@@ -107,7 +107,7 @@ def chain(*, links: int = 10, length: float = 1.0, m: float = 1.0, gravity: floa
         raise ValueError(f"links = {links} must be at least 1.")
     number = np.arange(1, links + 1)
     ends = ["O", *(f"end{i}" for i in number)]
-    return Mechanism(
+    return Example(
         name="chain",
         title=f"Hanging chain of {links} bars",
         system=System(

@@ -15,7 +15,7 @@ Reference: the solution at t = 5 (`REFERENCE`).
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 
@@ -61,7 +61,7 @@ def double_pendulum(
     gravity: float = 9.81,
     theta1: float = np.pi / 2,
     theta2: float = np.pi / 2,
-) -> Mechanism:
+) -> Example:
     """Two point masses on massless rods, released from rest.
 
     Parameters
@@ -73,7 +73,7 @@ def double_pendulum(
     """
     first = length1 * np.array([np.sin(theta1), -np.cos(theta1)])
     second = first + length2 * np.array([np.sin(theta2), -np.cos(theta2)])
-    return Mechanism(
+    return Example(
         name="double_pendulum",
         title="Double pendulum in Cartesian coordinates",
         system=System(

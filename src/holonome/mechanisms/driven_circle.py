@@ -29,7 +29,7 @@ section 4.
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
+from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.problem.system import System
 
 mass = np.ones(2)
@@ -57,7 +57,7 @@ def solution(t) -> Solution:
     return np.array([np.sin(t), -np.cos(t)]), np.array([np.cos(t), np.sin(t)]), np.ones((1, *t.shape))
 
 
-def driven_circle(*, eps: float = 1e-4) -> Mechanism:
+def driven_circle(*, eps: float = 1e-4) -> Example:
     """Point mass on the unit circle, drawn along by stiff springs.
 
     Parameters
@@ -66,7 +66,7 @@ def driven_circle(*, eps: float = 1e-4) -> Mechanism:
         The stiffness is 1/eps² normal to the circle and 1/eps along it.
     """
     q0, v0, _ = solution(0.0)
-    return Mechanism(
+    return Example(
         name="driven_circle",
         title="Point mass on a circle, drawn along by stiff springs (class (4.2) of Yen & Petzold)",
         system=System(

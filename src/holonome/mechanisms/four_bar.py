@@ -21,7 +21,7 @@ coupler and rocker follow from the triangle BCD in closed form. Reference: the s
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 
@@ -133,7 +133,7 @@ def four_bar(
     gravity: float = 9.81,
     phi_a: float = np.pi / 2,
     omega_a: float = 6.0,
-) -> Mechanism:
+) -> Example:
     """Planar four-bar linkage of three bars and the ground.
 
     Parameters
@@ -146,7 +146,7 @@ def four_bar(
         Angle and angular velocity of the crank at the start.
     """
     q0, v0 = start(phi_a, omega_a, a, b, c, d)
-    return Mechanism(
+    return Example(
         name="four_bar",
         title="Four-bar linkage in absolute coordinates",
         system=System(

@@ -28,7 +28,7 @@ IV.4. J. M. A. Danby, Fundamentals of Celestial Mechanics, 2nd ed., Willmann-Bel
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
+from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.problem.system import System
 
 MASS = np.ones(2)
@@ -84,7 +84,7 @@ def solution(t, eccentricity: float, mu: float, a: float) -> Solution:
     return q, v, np.zeros((0, *np.shape(E)))
 
 
-def kepler(*, eccentricity: float = 0.6, mu: float = 1.0, a: float = 1.0) -> Mechanism:
+def kepler(*, eccentricity: float = 0.6, mu: float = 1.0, a: float = 1.0) -> Example:
     """Planet around a fixed sun, from the perihelion.
 
     Parameters
@@ -98,7 +98,7 @@ def kepler(*, eccentricity: float = 0.6, mu: float = 1.0, a: float = 1.0) -> Mec
         raise ValueError(
             f"eccentricity = {eccentricity} must be at least 0 and below 1, where the orbit is an ellipse."
         )
-    return Mechanism(
+    return Example(
         name="kepler",
         title="Kepler's problem: a planet around a fixed sun",
         system=System(

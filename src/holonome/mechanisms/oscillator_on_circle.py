@@ -31,7 +31,7 @@ section 5.1, Table 5.1.
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
+from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.mechanisms.pendulum import solution as pendulum_solution
 from holonome.problem.system import System
 
@@ -73,7 +73,7 @@ def oscillator_on_circle(
     gravity: float = 1.0,
     angle: float = np.pi / 18,
     speed: float = 0.0,
-) -> Mechanism:
+) -> Example:
     """Point mass on the unit circle, held in its lowest point by stiff springs along x and y.
 
     Parameters
@@ -88,7 +88,7 @@ def oscillator_on_circle(
     if not abs(angle) < np.pi:
         raise ValueError(f"angle = {angle} must lie between -pi and pi.")
     is_pendulum = powers[0] == powers[1] and speed == 0
-    return Mechanism(
+    return Example(
         name="oscillator_on_circle",
         title="Point mass on a circle in a stiff potential (Yen & Petzold, Table 5.1)",
         system=System(

@@ -26,7 +26,7 @@ NIST Digital Library of Mathematical Functions, 22.19(i) and 19.8.5.
 import numpy as np
 from scipy.special import ellipj
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
+from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.problem.system import System
 
 
@@ -82,7 +82,7 @@ def solution(t, theta0: float, m: float, length: float, gravity: float) -> Solut
 
 def pendulum(
     *, m: float = 1.0, length: float = 1.0, gravity: float = 9.81, theta0: float = np.pi / 2
-) -> Mechanism:
+) -> Example:
     """Point mass on a massless rod, released from rest at the angle `theta0` from the downward vertical.
 
     Parameters
@@ -96,7 +96,7 @@ def pendulum(
         raise ValueError(
             f"theta0 = {theta0} must lie between -pi and pi, where the pendulum swings to and fro."
         )
-    return Mechanism(
+    return Example(
         name="pendulum",
         title="Pendulum in Cartesian coordinates",
         system=System(

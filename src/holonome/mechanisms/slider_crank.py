@@ -35,7 +35,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 NAMES = ["x1", "y1", "phi1", "x2", "y2", "phi2"]
@@ -128,7 +128,7 @@ def two_bars(
     title: str,
     t_span: tuple[float, float],
     source: str,
-) -> Mechanism:
+) -> Example:
     """A slider-crank with this form of its constraints, from an angle and an angular velocity of bar 1."""
     system = System(
         mass,
@@ -141,7 +141,7 @@ def two_bars(
         name=name,
     )
     q0, v0 = start(*crank, parameters["length1"], parameters["length2"])
-    return Mechanism(
+    return Example(
         name=name, title=title, system=system, t_span=t_span, q0=q0, v0=v0, source=source, drawing=DRAWING
     )
 
@@ -184,7 +184,7 @@ def slider_crank(
     gravity: float = 9.81,
     phi1: float = 7 * np.pi / 4,
     omega1: float = 0.0,
-) -> Mechanism:
+) -> Example:
     """Slider-crank of two bars, by default equal ones, which pass through a singular position.
 
     Parameters

@@ -18,7 +18,7 @@ on until it has risen as high on the left. Reference: the solution at t = 10 (`R
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Example, Reference, with_reference
 from holonome.mechanisms.slider_crank import force, mass, points, potential, two_bars  # noqa: F401
 
 
@@ -74,7 +74,7 @@ def slider_crank_unequal(
     gravity: float = 9.81,
     phi1: float = np.pi / 4,
     omega1: float = 0.0,
-) -> Mechanism:
+) -> Example:
     """Slider-crank whose second bar is longer than the first, without singular positions.
 
     Parameters

@@ -27,7 +27,7 @@ section 5.1, Table 5.2.
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 mass = np.ones(2)
@@ -74,7 +74,7 @@ def stiff_spring(
     natural_length: float = 0.4,
     gravity: float = 1.0,
     height: float = -0.999,
-) -> Mechanism:
+) -> Example:
     """Point mass on the unit circle, held by a stiff spring and released from rest.
 
     Parameters
@@ -88,7 +88,7 @@ def stiff_spring(
     height : float
         The y of the start, between −1 and 1; its x is positive.
     """
-    return Mechanism(
+    return Example(
         name="stiff_spring",
         title="Point mass on a circle with a stiff spring (Yen & Petzold, Table 5.2)",
         system=System(

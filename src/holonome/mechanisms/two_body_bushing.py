@@ -33,7 +33,7 @@ section 5.2, Tables 5.3 and 5.4.
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.bushing import deformation_2d, forces_2d
 from holonome.problem.system import System
 
@@ -114,7 +114,7 @@ def two_body_bushing(
     gravity: float = 1.0,
     height: float = -1.4852e-2,
     rate: float = -4.5444e-3,
-) -> Mechanism:
+) -> Example:
     """Two bodies, the first one fixed, with a link and a bushing between them.
 
     Parameters
@@ -138,7 +138,7 @@ def two_body_bushing(
     (bx, by), (ax, ay) = _turned(b, theta), a
     q0 = np.array([0.0, 0.0, 0.0, ax + across - bx, ay + height - by, theta])
     v0 = np.array([0.0, 0.0, 0.0, -height * rate / across, rate, 0.0])
-    return Mechanism(
+    return Example(
         name="two_body_bushing",
         title="Two-body pendulum with a stiff bushing (Yen & Petzold, Tables 5.3 and 5.4)",
         system=System(

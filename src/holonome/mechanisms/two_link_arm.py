@@ -31,7 +31,7 @@ U. Ascher and P. Lin, Sequential regularization methods for nonlinear higher ind
 
 import numpy as np
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Solution
+from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.problem.system import System
 
 
@@ -76,7 +76,7 @@ def solution(t) -> Solution:
     return np.array([np.sin(t), -2 * np.sin(t)]), np.array([np.cos(t), -2 * np.cos(t)]), np.cos(t)[np.newaxis]
 
 
-def two_link_arm(*, m1: float = 3.0, m2: float = 3.0, length: float = 1.0) -> Mechanism:
+def two_link_arm(*, m1: float = 3.0, m2: float = 3.0, length: float = 1.0) -> Example:
     """Two-link arm with its hand on a line, driven so that θ₁ = sin t.
 
     Parameters
@@ -85,7 +85,7 @@ def two_link_arm(*, m1: float = 3.0, m2: float = 3.0, length: float = 1.0) -> Me
         Masses of the links and the length of each.
     """
     q0, v0, _ = solution(0.0)
-    return Mechanism(
+    return Example(
         name="two_link_arm",
         title="Two-link robot arm with its hand on a line (Ascher & Lin, Example 6.4)",
         system=System(

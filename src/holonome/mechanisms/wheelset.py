@@ -49,7 +49,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import root
 
-from holonome.mechanisms.mechanism import Drawing, Mechanism, Reference, with_reference
+from holonome.mechanisms.example import Drawing, Example, Reference, with_reference
 from holonome.problem.system import System
 
 BODY = {"m": 16.08, "gravity": 9.81, "I1": 0.0605, "I2": 0.366, "l": 0.19}
@@ -406,7 +406,7 @@ def wheelset(
     delta0: float = 0.0262,
     a: float = 0.1506,
     rs: float = 0.06,
-) -> Mechanism:
+) -> Example:
     """Wheel set on a straight track, released from a position beside the middle.
 
     The remaining data are parameters of the system.
@@ -428,7 +428,7 @@ def wheelset(
         BODY | CREEP | {"V": V, "mu": mu, "cx": cx, "cz": cz, "r0": r0, "delta0": delta0, "a": a, "rs": rs}
     )
     q0, w0 = on_the_rails(x, z, theta, SimpleNamespace(**parameters))
-    return Mechanism(
+    return Example(
         name="wheelset",
         title="Wheel set on a straight track",
         system=System(

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import holonome as hn
-from holonome.mechanisms import Mechanism
+from holonome.mechanisms import Example
 from holonome.papers.experiment import (
     DIFFERS,
     NOT_PUBLISHED,
@@ -91,7 +91,7 @@ def methods(test: str) -> dict[str, hn.Method]:
 
 
 def simulate(
-    mechanism: Mechanism, method: hn.Method, tolerance: float, first_step: float | None = FIRST_STEP
+    mechanism: Example, method: hn.Method, tolerance: float, first_step: float | None = FIRST_STEP
 ) -> hn.Solution:
     """One run with RTOL = ATOL = TOL."""
     return hn.solve(
@@ -129,7 +129,7 @@ def _agree(expected: Mapping[str, float], found: Mapping[str, float]) -> bool:
 
 def _compare(
     table: str,
-    mechanism: Callable[[float], Mechanism],
+    mechanism: Callable[[float], Example],
     test: str,
     reasons: Mapping[str, str],
     progress: Progress,
@@ -172,7 +172,7 @@ def _compare(
     return rows
 
 
-def _row(case: dict[str, str], expected: Counts, mechanism: Mechanism, method: hn.Method, reason: str) -> Row:
+def _row(case: dict[str, str], expected: Counts, mechanism: Example, method: hn.Method, reason: str) -> Row:
     tolerance = float(case["TOL"])
     solution = simulate(mechanism, method, tolerance)
     found = counts(solution)
@@ -193,7 +193,7 @@ def _stopped(solution: hn.Solution) -> str:
     )
 
 
-def _scatter(mechanism: Mechanism, method: hn.Method, tolerance: float) -> str:
+def _scatter(mechanism: Example, method: hn.Method, tolerance: float) -> str:
     """How much the number of steps depends on the first step, in words."""
     steps = [simulate(mechanism, method, tolerance, first).steps for first in (1e-5, 1e-6, 1e-7, 1e-8)]
     return (
@@ -485,9 +485,7 @@ _STYLES = {
 }
 
 
-def _solutions(
-    mechanism: Mechanism, test: str, tolerance: float, progress: Progress
-) -> dict[str, hn.Solution]:
+def _solutions(mechanism: Example, test: str, tolerance: float, progress: Progress) -> dict[str, hn.Solution]:
     """A run with every method."""
     chosen, solutions = methods(test), {}
     for i, (name, method) in enumerate(chosen.items()):
@@ -497,7 +495,7 @@ def _solutions(
 
 
 def _energy_figure(
-    mechanism: Mechanism, lowest: float, tolerance: float, notes: list[str], progress: Progress
+    mechanism: Example, lowest: float, tolerance: float, notes: list[str], progress: Progress
 ) -> Figure:
     """Energy above the lowest one over time by all methods, and when a tenth of it is left."""
     solutions = _solutions(mechanism, "q", tolerance, progress)

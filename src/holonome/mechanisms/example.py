@@ -1,4 +1,4 @@
-"""A mechanism: a system, initial values and a time span, a drawing and, where one is known, the solution."""
+"""A ready-made mechanism: a system, a start and a time span, a drawing and, where known, the solution."""
 
 import functools
 import inspect
@@ -49,8 +49,8 @@ class Reference:
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
-    """A constrained mechanical system together with a problem to solve.
+class Example:
+    """A ready-made mechanism: a constrained mechanical system together with a problem to solve.
 
     Attributes
     ----------
@@ -95,18 +95,18 @@ class Mechanism:
             self.system.drawing = self.drawing
 
 
-def with_reference(reference: Reference) -> Callable[[Callable[..., Mechanism]], Callable[..., Mechanism]]:
+def with_reference(reference: Reference) -> Callable[[Callable[..., Example]], Callable[..., Example]]:
     """Decorate the function of a mechanism: its result carries `reference` as long as every argument has its
     default value.
     """
 
-    def decorate(factory: Callable[..., Mechanism]) -> Callable[..., Mechanism]:
+    def decorate(factory: Callable[..., Example]) -> Callable[..., Example]:
         defaults = {
             name: parameter.default for name, parameter in inspect.signature(factory).parameters.items()
         }
 
         @functools.wraps(factory)
-        def make(**arguments) -> Mechanism:
+        def make(**arguments) -> Example:
             mechanism = factory(**arguments)
             is_default = all(np.array_equal(value, defaults[name]) for name, value in arguments.items())
             return replace(mechanism, reference=reference) if is_default else mechanism
