@@ -2,24 +2,20 @@
 functions.
 
 `__init__.pyi` lists the public names.  Each is loaded when it is first asked for, so that the command line
-answers at once.
+answers at once; for the same reason nothing that takes time is imported here.
 """
 
-import re
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 __version__ = "0.1.0"
 
-_LINE = re.compile(r"^from (\S+) import (\w+) as", re.MULTILINE)
-_HOME = {
-    name: module for module, name in _LINE.findall(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
-}
+with open(__file__.removesuffix(".py") + ".pyi", encoding="utf-8") as _file:
+    _words = [_line.split() for _line in _file if _line.startswith("from ")]
+_HOME = {name: module for _, module, _, name, *_ in _words}
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _HOME[name]

@@ -1,10 +1,14 @@
 """The public names, listed only here.  `__init__.py` reads this list, as do editors and type checkers."""
 
+from holonome import bodies as bodies
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
 from holonome.animation import Animation as Animation
 from holonome.animation import animate as animate
+from holonome.bodies import shapes as shapes
+from holonome.bodies.assembly import near as near
+from holonome.bodies.mechanism import Mechanism as Mechanism
 from holonome.boundary_values import BoundarySolution as BoundarySolution
 from holonome.boundary_values import solve_bvp as solve_bvp
 from holonome.comparison import Comparison as Comparison

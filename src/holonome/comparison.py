@@ -18,9 +18,14 @@ import numpy as np
 from holonome.arguments import checked, shown
 from holonome.errors import HolonomeError
 from holonome.machine.progress import ProgressDisplay
-from holonome.problem.system import System
 from holonome.results.solution import Solution, optional
-from holonome.solving.arguments import absolute_tolerances, checked_system, time_span
+from holonome.solving.arguments import (
+    absolute_tolerances,
+    assembled,
+    checked_system,
+    refuse_start_by_name,
+    time_span,
+)
 from holonome.solving.methods import SMOOTH, Method, resolve
 from holonome.solving.solve import solve
 
@@ -195,19 +200,26 @@ class Comparison:
         return "errors against the given solution"
 
     def __str__(self) -> str:
-        from rich.console import Console
+        return as_text(self)
 
-        page = io.StringIO()
-        Console(file=page, width=80, color_system=None, highlight=False).print(self)
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+
+def as_text(printable: Any) -> str:
+    """What rich prints of an object, as plain text of 80 columns."""
+    from rich.console import Console
+
+    page = io.StringIO()
+    Console(file=page, width=80, color_system=None, highlight=False).print(printable)
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
 
 def compare(
-    system: System,
+    system: Any,
     t_span: Sequence[float],
-    q0: Any,
+    q0: Any = None,
     v0: Any = None,
     *,
+    start: Any = None,
+    speed: Any = None,
     methods: Sequence[str | Method] | Mapping[str, str | Method] = METHODS,
     rtols: Sequence[float] = RTOLS,
     atol: Any = None,
@@ -220,8 +232,8 @@ def compare(
 
     Parameters
     ----------
-    system, t_span, q0, v0
-        As in :func:`holonome.solve`.
+    system, t_span, q0, v0, start, speed
+        As in :func:`holonome.solve`.  A mechanism is assembled once, for all runs.
     methods
         Names or :class:`holonome.Method` objects; the keys of a dict are labels. "smooth" stands for
         ``motion="smooth"``.
@@ -253,6 +265,12 @@ def compare(
     (True, True)
     """
     named = _labelled(methods)
+    if hasattr(system, "system"):
+        given = options.pop("s0", None), start, speed, options.get("parameters")
+        system, q0, v0, s0 = assembled(system, t_span, q0, v0, *given)
+        options |= {} if s0 is None else {"s0": s0}
+    elif start is not None or speed is not None or q0 is None:
+        refuse_start_by_name(system, start, speed)
     problem = (system, time_span(t_span), q0, v0)
     rtols = checked("rtols", [rtols] if isinstance(rtols, Real) else rtols)
     max_steps, progress = checked("max_steps", max_steps), checked("progress", progress)

@@ -187,7 +187,8 @@ def test_every_mechanism_is_animated_with_rigid_links(name):
     for i, j in run["links"]:
         length = np.linalg.norm(places[run["names"][i]] - places[run["names"][j]], axis=1)
         assert np.ptp(length) < 1e-4 * size
-    assert run["dimension"] == (3 if name == "wheelset" else 2)
+    plane = 3 if name == "wheelset" else 2
+    assert run["dimension"] == getattr(mechanism.system, "dimension", plane)
     assert run["trouble"] == ""
     assert f"{solution.steps} steps" in run["small"]
 
@@ -325,6 +326,12 @@ def test_space_is_seen_from_the_camera():
         ({"links": ["ab"]}, "links: .*'ab'.*; give pairs"),
         ({"bodies": [["a", "b"]]}, "bodies: .*at least three"),
         ({"ground": "a"}, "ground: 'a'; give a list of names"),
+        ({"circles": [["a"]]}, "circles: .*a centre and one to three points"),
+        ({"tracks": [["a"]]}, "tracks: .*pairs of names, or triples"),
+        ({"arrows": ["ab"]}, "arrows: .*pairs of names"),
+        ({"lines": [["a", "b", "c"]]}, "lines: .*pairs of names"),
+        ({"symbols": [("hinge", "a")]}, "symbols: 'hinge' is not a kind; choose from revolute, "),
+        ({"symbols": [("spherical", "a", "b")]}, "symbols: .* has 1 directions; 'spherical' has at most 0"),
     ],
 )
 def test_drawings_refuse_what_cannot_be_drawn(arguments, message):
@@ -343,6 +350,18 @@ def test_drawings_refuse_what_cannot_be_drawn(arguments, message):
         (
             hn.Drawing(lambda q: {"a": (q[0], q[1]), "b": (q[0], q[1]), "c": (q[0], q[1], 0.0)}),
             "points: 'c' has 3 coordinates",
+        ),
+        (
+            hn.Drawing(lambda q: {"a": (q[0], q[1])}, symbols=[("prismatic", "a", "b")]),
+            "symbols: there is no point 'b'",
+        ),
+        (
+            hn.Drawing(lambda q: {"a": (q[0], q[1])}, circles=[("a", "a", "a")]),
+            "circles: .*in the plane give the centre and one",
+        ),
+        (
+            hn.Drawing(lambda q: {"a": (q[0], q[1], 0.0)}, tracks=[("a", "a")]),
+            "tracks: .*give three points of a plane",
         ),
         (hn.Drawing(lambda q: [q[0], q[1]]), "points: returned list; it must return a dict"),
     ],

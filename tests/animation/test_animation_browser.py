@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import holonome as hn
 
@@ -396,3 +397,54 @@ def test_a_notebook_cell_shows_the_page(browser, pages, andrews):
         )
     finally:
         browser.switch_to.default_content()
+
+
+@pytest.fixture(scope="module")
+def cart(pages):
+    """A cart in space on a rolling disc and a solid, with forces and graphs by name."""
+    m = hn.Mechanism("cart", gravity=(0, 0, -9.81))
+    disc = m.body("disc", mass=1, inertia=(0.0225, 0.0225, 0.045))
+    box = m.body("box", shape=hn.shapes.Box(0.2, 0.2, 0.2), density=100.0)
+    m.rolling("r", m.ground.at(0, 0, 0), disc.at(0, 0, 0), radius=0.3)
+    m.spherical("S", disc.at(0.1, 0, 0), box.at(0, 0, 0.2))
+    upright = Rotation.from_rotvec([np.pi / 2 - 0.2, 0, 0])
+    start = {"disc": {"rotation": upright}}
+    solution = hn.solve(m, (0, 1), start=start, speed={"disc": {"angular_velocity": (0.3, 5.0, 0)}})
+    shown = {"forces": ["r", "S", "gravity"], "graphs": ["disc.position", ["S.force", "r.force"]]}
+    return solution.animate(pages / "cart.html", **shown).file
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_mechanism_in_space_is_drawn_with_wheels_solids_and_forces(browser, cart, dark):
+    page = Page(browser, cart, dark=dark)
+    page.seek(0.5)
+    assert page.complaints == []
+    titles = page.run("return [...document.querySelectorAll('.graph h2')].map(title => title.textContent)")
+    assert titles == ["disc.position", "S.force, r.force"]
+    counts = page.run("""const stage = player.stages[0], run = stage.run;
+        const hidden = run.bodies.filter((_, number) => stage.hidden(number)).length;
+        const closed = run.outward.every(side => side === 1);
+        return [run.bodies.length, hidden, run.radii[0], stage.ground(), closed]""")
+    assert counts[0] == 6
+    assert counts[1] in (3, 4, 5)
+    assert counts[2] == pytest.approx(0.3, rel=1e-5)
+    assert counts[3:] == [0, True]
+
+
+def test_a_wheel_has_the_colour_of_its_rim(browser, pages):
+    drawing = hn.Drawing(
+        lambda q: {"hub": (q[0], 0.2), "rim": (q[0], 0.0), "a": (0.0, 0.0), "b": (1.0, 0.0)},
+        circles=[("hub", "rim")],
+        tracks=[("a", "b")],
+        arrows=[("hub", "rim")],
+        symbols=[("fixed", "a"), ("prismatic", "b", "a"), ("mass", "b")],
+    )
+    system = hn.System([1.0], [0.5], names=["x"], drawing=drawing)
+    page = Page(browser, hn.solve(system, (0, 1), [0.0]).animate(pages / "wheel.html").file)
+    page.seek(0.5)
+    assert page.complaints == []
+    places = page.run("""const stage = player.stages[0], run = stage.run, hub = run.point(0);
+        const at = a => [hub[0] + 0.2 * Math.cos(a), hub[1] + 0.2 * Math.sin(a)];
+        return [0.3, 2.1, 3.6].map(a => stage.see(at(a)))""")
+    for x, y, _ in places:
+        assert page.colour(x, y) == pytest.approx((0, 114, 178), abs=40)  # smooth edges mix colours

@@ -241,6 +241,9 @@ def test_demo_tells_and_draws(tmp_path):
         word in text
         for word in ("Andrews", "rejected", "of computing", "|g| ≤", "energy", "published", "without")
     )
+    assert re.search(r"crank +turns \d\.\d+ times", text)
+    assert re.search(r"joint C +transmits up to", text)
+    assert "from bodies and joints" in page.read_text(encoding="utf-8")
     assert max(map(len, text.splitlines())) <= 80 + len(str(tmp_path))
 
 
@@ -446,9 +449,81 @@ def test_a_new_model_runs_and_is_not_overwritten(tmp_path):
     assert "crane.py" in "".join(call("new", file).stdout.split())
     result = json.loads(call("run", file, "--json", "--out", tmp_path / "crane.png").stdout)
     assert result["success"]
-    assert result["energy"]["change"] < 1e-3
+    assert (result["coordinates"], result["constraints"]) == (3, 2)
+    other = json.loads(
+        call("run", file, "--json", "--start", "A=1", "--speed", "A=-3", "--until", "1").stdout
+    )
+    assert other["final"]["t"] == 1.0
+    assert other["final"]["q"] != result["final"]["q"]
+    subprocess.run([sys.executable, file.name], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "crane.html").exists()
     assert "is there already" in fails("new", file, code=2)
     assert "does not end in .py" in fails("new", tmp_path / "crane.txt", code=2)
+
+
+LINKAGE = """
+import holonome as hn
+
+m = hn.Mechanism("four-bar", parameters={"g": 9.81, "length": 0.9})
+crank = m.body("crank", 0.4, 0.006, points={"A": (0, 0), "B": (0.4, 0)}, center=(0.2, 0))
+coupler = m.body("coupler", 0.9, 0.06, points={"B": (0, 0), "C": (m.p.length, 0)}, center=(0.45, 0))
+rocker = m.body("rocker", 0.7, 0.03, points={"C": (0.7, 0), "D": (0, 0)}, center=(0.35, 0))
+m.revolute("A", m.ground.at(0, 0), crank["A"])
+m.revolute("B", crank["B"], coupler["B"])
+m.revolute("C", coupler["C"], rocker["C"])
+m.revolute("D", m.ground.at(1, 0), rocker["D"])
+"""
+
+
+def test_a_mechanism_of_bodies_runs_from_its_file(model, tmp_path):
+    file = model(LINKAGE + "start, speed, t_span = {'A': 0.3}, {'A': 2.0}, (0, 1)")
+    saved = tmp_path / "run.npz"
+    mine = json.loads(call("run", file, "--json", "--out", saved, "--set", "length=0.95").stdout)
+    space: dict = {}
+    exec(LINKAGE, space)
+    expected = hn.solve(space["m"], (0, 1), start={"A": 0.3}, speed={"A": 2.0}, parameters={"length": 0.95})
+    assert list(mine["final"]["q"].values()) == expected.q[:, -1].tolist()
+    assert (mine["mechanism"], mine["parameters"]["length"]) == ("four-bar", 0.95)
+    assert "constraints" in call("run", saved).stdout
+    table = json.loads(call("compare", file, "--rtol", "1e-5", "--method", "bdf", "--json").stdout)
+    assert table["rows"][0]["success"]
+
+
+def test_the_start_of_a_mechanism_is_changed_by_name(model):
+    file = model(LINKAGE)
+    far, close = (
+        json.loads(
+            call("run", file, "--json", "--until", "1e-9", "--start", "A=0.3", "--start", f"D={D}").stdout
+        )
+        for D in ("near(-2)", "near(2)")
+    )
+    angles = [
+        run["final"]["q"]["D"] if "D" in run["final"]["q"] else run["final"]["q"]["B"] for run in (far, close)
+    ]
+    assert abs(angles[0] - angles[1]) > 0.5
+    twice = model(LINKAGE + "n = m.system\nstart, t_span = {'A': 0.3}, (0, 1)", "twice.py")
+    assert json.loads(call("run", twice, "--json").stdout)["success"]
+
+
+@pytest.mark.parametrize(
+    ("further", "options", "message"),
+    [
+        ("", [], "has no t_span"),
+        ("t_span = (0, 1)", ["--start", "Q=1"], "start: there is no joint or body 'Q'; there are A, B, C, D"),
+        ("t_span = (0, 1)", ["--speed", "A=x"], "--speed: 'A=x' is not of the form NAME=VALUE"),
+        ("t_span = (0, 1)", ["--set", "k=1"], "'k' is not a parameter of four-bar; it has g, length"),
+        ("t_span, start = (0, 1), [0.3]", [], "start is a list; give a dict of joints and bodies by name"),
+        ("t_span = (0, 1)", ["--set", "length=9"], "cannot be assembled"),
+    ],
+)
+def test_what_is_wrong_with_a_mechanism_is_one_sentence(model, further, options, message):
+    assert message in fails("run", model(LINKAGE + further), *options, code=2)
+
+
+def test_only_a_mechanism_starts_by_name(model):
+    file = model(MODEL + "q0, t_span = [1, 0], (0, 1)")
+    for subject in ("pendulum", file):
+        assert "no joints and bodies by name" in fails("run", subject, "--start", "A=1", code=2)
 
 
 def test_saved_results_are_shown_and_drawn(tmp_path):
@@ -550,15 +625,16 @@ def test_exit_codes_and_the_form_of_a_model_are_documented():
     assert re.search(r"0\s+done.*1.*2\s+wrong\s+usage.*130\s+interrupted", call("--help").stdout, re.DOTALL)
     for command in ("run", "compare", "animate"):
         text = call(command, "--help").stdout
-        assert "q0, t_span = [1, 0], (0, 10)" in text
+        assert 'start, t_span = {"A": -0.1}, (0, 10)' in text
+        assert "an hn.System with" in " ".join(text.split())
         example = "\n".join(
             line.strip()
             for line in text.splitlines()
-            if re.match(r" +(import numpy|rod = |q0, t_span)", line)
+            if re.match(r" +(import|m = |rod = |m.revolute|start, t_span)", line)
         )
         namespace: dict = {}
         exec(example, namespace)
-        assert hn.solve(namespace["rod"], namespace["t_span"], namespace["q0"]).success
+        assert hn.solve(namespace["m"], namespace["t_span"], start=namespace["start"]).success
 
 
 def test_ctrl_c_is_code_130(model):

@@ -212,3 +212,22 @@ def test_a_stiff_problem_has_a_reference_and_explicit_methods_give_up():
     assert found.reference_error < 1e-8
     assert found.of("bdf")[1].error < found.of("bdf")[0].error < 1e-3
     assert not any(row.success for row in found.of("dopri5"))
+
+
+def test_a_mechanism_is_compared_from_a_start_by_name():
+    m = hn.Mechanism("pendulum", parameters={"length": 1.0})
+    rod = m.body("rod", 1.0, 1 / 12, center=(0.5, 0), points={"A": (0, 0)})
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    given = {"start": {"A": -0.1}, "speed": {"A": 1.0}}
+    found = hn.compare(m, (0, 1), **given, methods=["dopri5", "bdf"], rtols=[1e-6])
+    q0, v0, s0 = m.initial(**given)
+    again = hn.compare(m.system, (0, 1), q0, v0, methods=["dopri5", "bdf"], rtols=[1e-6])
+    assert [row.error for row in found.rows] == [row.error for row in again.rows]
+    assert s0 is None
+    assert found.name == "pendulum"
+    with pytest.raises(ValueError, match="q0 is given as well"):
+        hn.compare(m, (0, 1), [0.0], start={"A": 1.0})
+    with pytest.raises(ValueError, match="has no joints and bodies by name"):
+        hn.compare(m.system, (0, 1), start={"A": 1.0})
+    with pytest.raises(ValueError, match="q0: missing"):
+        hn.compare(m.system, (0, 1))

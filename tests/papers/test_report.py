@@ -263,7 +263,7 @@ def test_partial_runs_by_the_command(tmp_path, monkeypatch):
     assert result.exit_code == 1
     assert "index.html" in result.stdout
     page = Page((tmp_path / "report" / "index.html").read_text(encoding="utf-8"))
-    assert "Yen & Petzold 1996, computed anew" in page.text
+    assert "Yen & Petzold 1996, recomputed" in page.text
     assert "ZeroDivisionError: division by zero" in page.text
     assert "Theorem 3.1: not computed this time" in page.text
     assert {"yen-petzold-algorithm-2.1.csv", "yen-petzold-algorithm-2.1.png"} <= set(page.links)

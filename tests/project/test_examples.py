@@ -105,3 +105,12 @@ def test_the_robot_follows_its_circle_the_better_the_stiffer_it_is_controlled():
         )
         off.append(np.max(np.hypot(*(sol.q[2:] - found["target"](sol.t)))))
     assert off[1] < off[0] / 5
+
+
+def test_the_deflection_of_the_rod_is_inversely_proportional_to_its_stiffness():
+    found = recipe("flexible_slider_crank.py")
+    runs, deflection = found["runs"], found["deflection"]
+    size = [E * np.max(np.abs(deflection(run))) for E, run in runs.items()]
+    np.testing.assert_allclose(size, size[0], rtol=0.03)
+    steps = [run.steps for run in runs.values()]
+    assert max(steps) < 1.2 * min(steps)

@@ -235,12 +235,35 @@ SYSTEMS = {
     "a camera without angles": lambda state: state["drawing"].update(camera=[math.nan, 0.0]),
     "a link to nowhere": lambda state: state["drawing"].update(links=[["pivot", "elsewhere"]]),
     "a link of text": lambda state: state["drawing"].update(links=["ab"]),
+    "a wheel around nothing": lambda state: state["drawing"].update(circles=[["pivot", "elsewhere"]]),
+    "a wheel with two rims in the plane": lambda state: state["drawing"].update(
+        circles=[["pivot", "bob", "bob"]]
+    ),
+    "a wheel of text": lambda state: state["drawing"].update(circles=["pivot"]),
+    "circles that are no list": lambda state: state["drawing"].update(circles={"pivot": "bob"}),
+    "a symbol of no kind": lambda state: state["drawing"].update(symbols=[["<script>", "pivot"]]),
+    "a symbol nowhere": lambda state: state["drawing"].update(symbols=[["revolute", "elsewhere"]]),
+    "a symbol with numbers": lambda state: state["drawing"].update(symbols=[["revolute", 1]]),
+    "a track through one point": lambda state: state["drawing"].update(tracks=[["pivot"]]),
+    "an arrow of three points": lambda state: state["drawing"].update(arrows=[["pivot", "bob", "bob"]]),
+    "a line to nowhere": lambda state: state["drawing"].update(lines=[["pivot", "elsewhere"]]),
+    "traces in a text": lambda state: state["drawing"].update(traces="bob"),
 }
 
 
 @pytest.mark.parametrize("change", SYSTEMS.values(), ids=SYSTEMS)
 def test_forged_systems_are_refused(change, saved, tmp_path):
     refused(changed_system(saved, tmp_path / "run.npz", change))
+
+
+def test_drawings_of_earlier_files_have_fewer_parts(saved, tmp_path):
+    def older(state):
+        for part in ("lines", "circles", "symbols", "tracks", "arrows"):
+            del state["drawing"][part]
+
+    found = hn.Solution.load(changed_system(saved, tmp_path / "run.npz", older))
+    assert found.system.drawing.circles == ()
+    assert found.system.drawing.links
 
 
 def test_names_are_only_names(saved, tmp_path):

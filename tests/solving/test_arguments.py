@@ -91,6 +91,8 @@ LINE = hn.Index2System(lambda x: -x, np.array([[0.0], [1.0]]), lambda x: x[1], n
 HALVES = hn.CoupledSystem(
     [hn.System(1.0, [0.0], names=["x"]), hn.System(1.0, [1.0], names=["y"])], lambda x, y: x - y
 )
+MECHANISM = hn.Mechanism()
+MECHANISM.revolute("A", MECHANISM.ground.at(0, 0), MECHANISM.body("rod", 1.0, 1.0, center=(0.5, 0)))
 START = {"system": PENDULUM, "t_span": (0, 0.1), "q0": [1.0, 0.0], "v0": [0.0, 0.0]}
 SHORT = {"t_span": (0, 0.01), "q0": [0.0]}
 
@@ -104,6 +106,8 @@ CALLS: dict[str, tuple] = {
             "t_span": {"list of numbers"},
             "q0": set(),
             "v0": {"None"},
+            "start": {"None"},
+            "speed": {"None"},
             "s0": {"None"},
             "w0": {"None"},
             "lam0": {"None"},
@@ -123,6 +127,45 @@ CALLS: dict[str, tuple] = {
             "keep_steps": TRUTHS | {"None"},
             "max_steps": set(),
             "progress": TRUTHS | FUNCTIONS,
+        },
+    ),
+    "solve, by name": (
+        hn.solve,
+        {"system": MECHANISM, "t_span": (0, 0.1)},
+        {
+            "start": {"None"},
+            "speed": {"None"},
+            "v0": {"None"},
+            "s0": {"None"},
+            "q0": NUMBERS | {"None"},
+        },
+    ),
+    "start": (
+        lambda start, speed: hn.solve(MECHANISM, (0, 0.1), start={"A": start}, speed={"A": speed}),
+        {"start": 0.1, "speed": 0.2},
+        {"start": NUMBERS, "speed": NUMBERS},
+    ),
+    "near": (
+        lambda start: hn.solve(MECHANISM, (0, 0.1), start={"A": hn.near(start)}),
+        {"start": 0.1},
+        {"start": NUMBERS},
+    ),
+    "Mechanism": (
+        hn.Mechanism,
+        {},
+        {"name": TEXTS, "gravity": {"list of numbers"}, "parameters": {"None"}, "coordinates": set()},
+    ),
+    "body": (
+        lambda **given: hn.Mechanism().body(**given),
+        {"name": "rod", "mass": 1.0, "inertia": 1.0},
+        {
+            "name": {"text", "digits"},
+            "mass": POSITIVE | {"zero"},
+            "inertia": POSITIVE | {"zero"},
+            "center": {"None", "list of numbers"},
+            "points": {"None"},
+            "shape": {"None"},
+            "density": {"None"},
         },
     ),
     "solve, states": (
@@ -447,6 +490,7 @@ RESULTS = {
     "WindowSolver",
     "animate",
     "from_sympy",
+    "near",
 }
 
 

@@ -9,14 +9,15 @@ import pytest
 import holonome as hn
 
 
-def four_bars(loops: int) -> tuple[hn.System, np.ndarray, np.ndarray]:
-    """Upright cranks at (0, 0), (1, 0), … and couplers, all of length 1; any number moves alike."""
+def four_bars(loops: int, doubled: int = 0) -> tuple[hn.System, np.ndarray, np.ndarray]:
+    """With so many redundant rows.  Upright cranks at (0, 0), (1, 0), … and couplers, all of length 1; any number moves alike."""
 
     def constraint(q):
         ends = q.reshape(loops + 1, 2)
         cranks = ends - np.array([[float(i), 0.0] for i in range(loops + 1)])
         couplers = ends[1:] - ends[:-1]
-        return np.concatenate([(cranks * cranks).sum(axis=1), (couplers * couplers).sum(axis=1)]) - 1
+        g = np.concatenate([(cranks * cranks).sum(axis=1), (couplers * couplers).sum(axis=1)]) - 1
+        return np.concatenate([g, 2 * g[:doubled]])
 
     system = hn.System(
         np.eye(2 * loops + 2),
@@ -45,6 +46,17 @@ def test_passages_are_told_and_stay_on_the_branch(loops, method):
     assert distance_from_branch(sol) < 1e-11
     np.testing.assert_allclose(sol.singular_times[:3], [0.7472, 1.3010, 2.7952], atol=1e-3)
     assert "rank of the constraints fell on the way" in sol.message
+
+
+@pytest.mark.parametrize("method", ["auto", "dopri5", "bdf"])
+@pytest.mark.parametrize("doubled", [1, 3])
+def test_passages_are_told_beside_redundant_rows(doubled, method):
+    """What falls is the rank that the constraints have elsewhere."""
+    system, q0, v0 = four_bars(2, doubled)
+    sol = hn.solve(system, (0, 4), q0, v0, method=method)
+    assert sol.success, sol.message
+    assert distance_from_branch(sol) < 1e-11
+    np.testing.assert_allclose(sol.singular_times[:3], [0.7472, 1.3010, 2.7952], atol=1e-3)
 
 
 @pytest.mark.parametrize("loops", [2, 28])

@@ -16,7 +16,7 @@ that, may wait for each other.  Time of both factorizations with half as many ro
 """
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 from numba import njit
@@ -28,20 +28,13 @@ MASS_TOLERANCE = 1e-13
 """A pivot of the reduced mass matrix below this fraction of its largest entry counts as zero."""
 
 
-class Factors(NamedTuple):
-    """QR of the rows of C, and LU of the mass matrix on their null space.
+Factors = namedtuple("Factors", "A tau scale order B pivots")
+"""QR of the rows of C, and LU of the mass matrix on their null space.
 
-    A[k, k:] holds the Householder vector of step k, whose factor is tau[k], and A[j, k] = R[k, j] for later
-    rows j; ``order`` is the original number of each row, ``scale`` its length.  B = Qᵀ M Q, its lower right
-    block replaced by the LU factors, with the row interchanges in ``pivots``.
-    """
-
-    A: Any
-    tau: Any
-    scale: Any
-    order: Any
-    B: Any
-    pivots: Any
+A[k, k:] holds the Householder vector of step k, whose factor is tau[k], and A[j, k] = R[k, j] for later
+rows j; ``order`` is the original number of each row, ``scale`` its length.  B = Qᵀ M Q, its lower right
+block replaced by the LU factors, with the row interchanges in ``pivots``.
+"""
 
 
 @njit(cache=True)

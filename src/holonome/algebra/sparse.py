@@ -21,8 +21,8 @@ T. A. Davis, E. Palamadai Natarajan, Algorithm 907: KLU, ACM Trans. Math. Softw.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -53,7 +53,7 @@ class SparseFactors(Layout):
     U_begins: Vector
     place: Vector  # of each row in the pivot order
     work: Vector  # four vectors, for the choice of pivots
-    values: Vector  # of the matrix, followed by further numbers that the owner's kernel writes
+    values: Vector  # of the matrix, followed by extra numbers that the owner's kernel writes
     right: Vector  # for the owner's use
 
 
@@ -109,8 +109,8 @@ class Plan:
         self.room = min(2 * self.fill + 4 * size, size * size)
         self.array = np.concatenate([[size, entries, self.room], order, begins, rows]).astype(np.int32)
 
-    def memory(self, kernel: int = 0, pattern: int = 0, further: int = 0, right: int = 0) -> np.ndarray:
-        """Memory for one factorization, for ``further`` values behind those of the matrix and for ``right``
+    def memory(self, kernel: int = 0, pattern: int = 0, extra: int = 0, right: int = 0) -> np.ndarray:
+        """Memory for one factorization, for ``extra`` values behind those of the matrix and for ``right``
         numbers of right-hand sides; the plan must outlive it.
         """
         size, half, room = self.size, self.size // 2 + 1, self.room
@@ -131,33 +131,17 @@ class Plan:
             U_begins=half,
             place=half,
             work=4 * half,
-            values=self.entries + further,
+            values=self.entries + extra,
             right=right,
         )
 
 
-class Factors(NamedTuple):
-    """Plan and memory as separate arrays."""
-
-    size: int
-    entries: int
-    room: int
-    order: Any
-    begins: Any
-    rows: Any
-    values: Any
-    L: Any
-    U: Any
-    inverse: Any
-    x: Any
-    scale: Any
-    check: Any
-    L_rows: Any
-    U_rows: Any
-    L_begins: Any
-    U_begins: Any
-    place: Any
-    work: Any
+Factors = namedtuple(
+    "Factors",
+    "size entries room order begins rows values L U inverse x scale check L_rows U_rows L_begins U_begins "
+    "place work",
+)
+"""Plan and memory as separate arrays."""
 
 
 @njit(cache=True)

@@ -13,12 +13,15 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from holonome.animation.scene import ROOM, Scene
+from holonome.animation.scene import ROOM, Scene, named_curves
+from holonome.arguments import shown
 from holonome.problem.drawing import Drawing
+from holonome.results.quantities import acting
 from holonome.results.solution import Solution
 
 __all__ = ["Animation", "animate"]
@@ -85,6 +88,8 @@ def animate(
     drawings: Drawing | Sequence[Drawing | None] | None = None,
     titles: Sequence[str] | None = None,
     title: str | None = None,
+    graphs: Sequence[str | Sequence[str]] | None = None,
+    forces: Sequence[str] = (),
 ) -> Animation:
     """Animate one run, or several side by side with a common clock.
 
@@ -102,6 +107,14 @@ def animate(
         A heading for each run; by default the name of the system, and of the method where there are several.
     title : str, optional
         The heading of the page.
+    graphs : list of names, optional
+        What the graphs of a page show, one for each entry, which is a name or a list of them: ``"energy"``,
+        ``"drift"``, a coordinate or state; of a :class:`holonome.Mechanism` also ``"A.angle"``, ``"A.rate"``,
+        ``"A.force"`` and ``"A.moment"`` of a joint, ``"coupler.P"`` and ``"coupler.velocity"`` of a body,
+        ``"motor.power"``. By default energy and drift.
+    forces : list of names, optional
+        Joints, forces, springs and drives of a mechanism whose forces and moments are drawn as arrows, or
+        ``"gravity"``.
 
     Returns
     -------
@@ -120,7 +133,7 @@ def animate(
     Animation('Wheelset')
     """
     runs = _checked_runs(solutions)
-    scenes = _scenes(runs, drawings, titles)
+    scenes = _scenes(runs, drawings, titles, _names("graphs", graphs), _names("forces", forces) or ())
     name = runs[0].system.name.replace("_", " ")
     animation = Animation(
         scenes, title or (scenes[0].title if len(runs) == 1 else name[:1].upper() + name[1:])
@@ -151,6 +164,8 @@ def _scenes(
     runs: Sequence[Solution],
     drawings: Drawing | Sequence[Drawing | None] | None,
     titles: Sequence[str] | None,
+    graphs: Sequence[str | Sequence[str]] | None,
+    forces: Sequence[str],
 ) -> list[Scene]:
     drawn: list[Any] = list(drawings) if isinstance(drawings, (list, tuple)) else [drawings] * len(runs)
     named = [None] * len(runs) if titles is None else list(titles)
@@ -161,13 +176,31 @@ def _scenes(
         if drawing is not None and not isinstance(drawing, Drawing):
             raise TypeError(f"drawings: {type(drawing).__name__}; give an hn.Drawing")
     scenes = [
-        Scene.of(run, drawing, heading) for run, drawing, heading in zip(runs, drawn, named, strict=True)
+        Scene.of(run, drawing, heading, graphs, forces)
+        for run, drawing, heading in zip(runs, drawn, named, strict=True)
     ]
-    for scene in scenes:
-        scene.points(scene.solution.t[:1])  # raises here if the drawing is wrong
+    for scene in scenes:  # what is wrong with a drawing or a name shows here
+        scene.points(scene.solution.t[:1])
+        for name in forces:
+            acting(scene.solution, name)
+        if graphs is not None:
+            list(named_curves(scene.solution, graphs))
     if titles is None and len(runs) > 1:
-        scenes = [Scene(scene.solution, scene.drawing, scene.solution.method) for scene in scenes]
+        scenes = [replace(scene, title=scene.solution.method) for scene in scenes]
     return scenes
+
+
+def _names(argument: str, given: Any) -> Any:
+    """A list of names, or lists of them."""
+    if given is None or (isinstance(given, (list, tuple)) and all(_is_name(entry) for entry in given)):
+        return given
+    raise TypeError(f"{argument}: {shown(given)}; give a list of names")
+
+
+def _is_name(entry: Any) -> bool:
+    return isinstance(entry, str) or (
+        isinstance(entry, (list, tuple)) and bool(entry) and all(isinstance(name, str) for name in entry)
+    )
 
 
 def _part(name: str) -> str:

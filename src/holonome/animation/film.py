@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from holonome import plot
-from holonome.animation.scene import Scene
-from holonome.plot.motion import zigzag
+from holonome.animation.scene import Arrow, Scene
+from holonome.plot.mechanism import Instant, Look, draw_frame
+from holonome.problem.drawing import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ _NEEDS = {
         "ffmpeg, which is not found; install it with your system's packages, or write .gif or .html",
     ),
 }
-_FRAME, _TRACE = "#59626A", "#D55E00"
+_TRACE, _FORCE, _MOMENT = "#D55E00", "#00805D", "#A8447D"
 
 
 def write(scenes: Sequence[Scene], title: str, file: Path) -> None:
@@ -83,53 +84,52 @@ def _stage(scene: Scene, axes: Axes, times: np.ndarray, colour: str, heading: st
     """Draw a scene; returns a function that moves it to a frame."""
     drawing = scene.drawing
     assert drawing is not None
-    points = scene.points(np.clip(times, *sorted((scene.solution.t[0], scene.solution.t[-1]))))
-    spatial = len(next(iter(points.values()))) == 3
-    points = drawing.seen(points)
-    ground = set(drawing.ground)
-    moving = []
-
-    def add(outline: np.ndarray, **style: Any) -> None:
-        (line,) = axes.plot(*outline[..., 0].T, **{"color": colour, "solid_capstyle": "round", **style})
-        moving.append((line, outline))
-
-    def path(names: Sequence[str]) -> np.ndarray:
-        return np.stack([points[name] for name in names])
-
+    within = np.clip(times, *sorted((scene.solution.t[0], scene.solution.t[-1])))
+    points, forces = scene.points(within), scene.arrows(within)
+    seen = drawing.seen(points)
     for name in drawing.traces:
-        axes.plot(*points[name], color=_TRACE, linewidth=0.9, alpha=0.45, zorder=1)
-    for body in drawing.bodies:
-        add(path([*body, body[0]]), linewidth=1.0, color=_FRAME if set(body) <= ground else colour)
-    for pair in drawing.springs:
-        add(zigzag(*path(pair)), linewidth=1.1, color=_FRAME)
-    for pair in drawing.links:
-        add(path(pair), linewidth=3.2, zorder=3)
-    outlined = {name for body in drawing.bodies for name in body}
-    joints = dict.fromkeys(
-        name for pair in (*drawing.links, *drawing.springs) for name in pair
-    ) or dict.fromkeys(drawing.traces)
-    small = {"markersize": 2.0 if len(joints) > 30 else 5.0}
-    for names, style in (
-        (drawing.ground, {"marker": "^", "markersize": 8.0, "color": _FRAME}),
-        (drawing.sliders, {"marker": "s", "markersize": 10.0}),
-        (
-            [name for name in joints if name not in ground and name not in drawing.sliders],
-            {"marker": "o", **small},
-        ),
-    ):
-        if shown := [name for name in names if name not in outlined]:
-            add(path(shown), linestyle="none", zorder=4, **style)
-    everything = np.concatenate(list(points.values()), axis=1)
+        axes.plot(*seen[name], color=_TRACE, linewidth=0.9, alpha=0.45, zorder=1)
+    draw_frame(axes, drawing, points)
+    everything = np.concatenate([_with_rims(drawing, name, seen, points) for name in seen], axis=1)
     axes.update_datalim(everything.T[np.all(np.isfinite(everything), axis=0)])
     axes.margins(0.1)
     axes.autoscale_view()
     axes.set(xlabel="x", ylabel="y")
-    if spatial:
+    if len(next(iter(points.values()))) == 3:
         axes.set_axis_off()
+    drawn: list[Any] = []
 
     def show(number: int) -> None:
-        for line, outline in moving:
-            line.set_data(*outline[..., number].T)
+        while drawn:
+            drawn.pop().remove()
+        instant = Instant(axes, drawing, {name: x[:, number] for name, x in points.items()}, look)
+        instant.draw()
+        for force in forces:
+            _draw_force(instant, drawing, scene, force, number)
+        drawn.extend(instant.artists)
         axes.set_title(f"{heading}t = {times[number]:.4g}")
 
+    look = Look(colour, True, 3.0)
     return show
+
+
+def _with_rims(
+    drawing: Drawing, name: str, seen: Mapping[str, np.ndarray], points: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """The places of a point, and those around it where it is the centre of a wheel."""
+    found = [seen[name]]
+    for center, rim, *_ in drawing.circles:
+        if center == name:
+            radius = np.linalg.norm(points[rim][:, 0] - points[center][:, 0])
+            found += [seen[name] - radius, seen[name] + radius]
+    return np.concatenate(found, axis=1)
+
+
+def _draw_force(instant: Instant, drawing: Drawing, scene: Scene, force: Arrow, number: int) -> None:
+    colour = _MOMENT if force.is_moment else _FORCE
+    begin, end = force.begin[:, number], force.end[:, number]
+    if force.is_moment and len(begin) == 2:
+        instant.turn(begin, float(end[0] - begin[0]) / scene.reach, colour, force.name)
+        return
+    ends = drawing.seen({"begin": begin, "end": end})
+    instant.arrow(ends["begin"], ends["end"], colour, force.name)

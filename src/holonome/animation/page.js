@@ -4,6 +4,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const PANELS = { coordinates: "Coordinates", energy: "Energy", drift: "Drift" };
+const heading = panel => PANELS[panel] ?? panel;
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const $ = id => document.getElementById(id);
@@ -44,14 +45,30 @@ class Run {
     this.fixed.forEach((place, k) => place.forEach((x, i) => { this.pose[(this.movers + k) * this.dimension + i] = x + this.origin[i]; }));
     const degree = new Array(this.names.length).fill(0);
     for (const pair of [...this.links, ...this.springs]) for (const k of pair) degree[k] += 1;
+    this.reads();
     const outlines = new Set(this.bodies.flat()), held = new Set([...this.ground, ...this.sliders]), all = this.names.map((_, k) => k);
     this.joints = all.filter(k => degree[k] > 1 && !held.has(k));
     const loose = k => (this.links.length + this.springs.length + this.bodies.length ? degree[k] === 1 && !this.bodies.length : true);
     this.masses = all.filter(k => !held.has(k) && loose(k));
-    this.loose = new Set(this.ground.filter(k => degree[k] === 0));
-    this.many = this.names.length - outlines.size > 30;
+    this.loose = new Set(this.symbols.length || this.circles.length ? [] : this.ground.filter(k => degree[k] === 0));
+    this.many = !this.symbols.length && this.names.length - outlines.size > 30;
+    if (this.symbols.length) this.joints = [];
+    if (this.symbols.length || this.circles.length) this.masses = this.symbols.filter(([kind]) => kind === "mass").map(([, k]) => k);
     this.at(this.span[0]);
+    this.radii = this.circles.map(([center, rim]) => this.distance(center, rim));
+    const edges = this.bodies.flatMap(body => body.map((k, i) => this.distance(k, body[(i + 1) % body.length])));
+    this.measure = Math.max(0, ...this.links.map(pair => this.distance(...pair)), ...this.radii.map(radius => 2 * radius), ...edges);
   }
+
+  // Points that only help to draw have no names to show: corners of solids, directions, forces.
+  reads() {
+    const spatial = this.dimension === 3, helpers = [...this.circles.flatMap(circle => circle.slice(1)), ...this.symbols.flatMap(symbol => symbol.slice(2)),
+      ...this.tracks.flat(), ...this.forces.flatMap(force => force.ends), ...(spatial && this.bodies.length > 5 ? this.bodies.flat() : [])];
+    const shown = new Set([...this.links, ...this.springs, ...this.lines, ...this.symbols.map(symbol => [symbol[1]]), this.ground, this.traces].flat());
+    this.helpers = new Set(helpers.filter(k => !shown.has(k)));
+  }
+
+  distance(i, j) { return Math.hypot(...Array.from(this.point(i), (x, axis) => x - this.point(j)[axis])); }
 
   // The points at a time, between frames by Catmull and Rom's cubic.
   at(t) {
@@ -77,8 +94,18 @@ class Run {
   box() {
     const low = new Array(this.dimension).fill(Infinity), high = new Array(this.dimension).fill(-Infinity);
     const include = (x, i) => { if (x < low[i]) low[i] = x; if (x > high[i]) high[i] = x; };
-    this.track.forEach((x, j) => include(x + this.origin[j % this.dimension], j % this.dimension));
+    const arrows = new Set(this.forces.flatMap(force => force.ends)), of = j => Math.floor(j / this.dimension) % this.movers;
+    this.track.forEach((x, j) => arrows.has(of(j)) || include(x + this.origin[j % this.dimension], j % this.dimension));
     for (const place of this.fixed) place.forEach((x, i) => include(x + this.origin[i], i));
+    for (const { ends: [begin, end], moment } of this.forces) for (let frame = 0; frame < this.frames; frame++) {
+      if (moment || end >= this.movers) continue;
+      const tip = this.stored(end, frame), from = begin < this.movers ? this.stored(begin, frame) : this.point(begin);
+      if (Math.hypot(...tip.map((x, i) => x - from[i])) <= 1.25 * this.reach) tip.forEach(include); // short peaks may lead out of the picture
+    }
+    this.circles.forEach(([center], k) => {
+      const places = center < this.movers ? Array.from({ length: this.frames }, (_, frame) => this.stored(center, frame)) : [this.point(center)];
+      for (const place of places) for (const side of [-1, 1]) place.forEach((x, i) => include(x + side * this.radii[k], i));
+    });
     return [low, high];
   }
 }
@@ -132,6 +159,7 @@ class Stage {
     const wide = extent(this.axes[0]), tall = extent(this.axes[1]), least = 0.02 * Math.max(wide, tall) || 1;
     this.unit ??= Math.max(1e-300, Math.min((width - 2 * margin) / Math.max(wide, least), (height - 2 * margin) / Math.max(tall, least)));
     this.scale = this.unit * this.zoom;
+    this.size = this.run.symbols.length && this.run.measure ? Math.min(Math.max(this.run.measure * this.scale / 110, 0.3), 1.15) : 1; // of symbols and bars
     this.corner = [width / 2 + this.shift[0], height / 2 + this.shift[1]];
     this.paths = null;
   }
@@ -203,6 +231,7 @@ class Stage {
     const seen = run.names.map((_, k) => this.see(run.point(k)));
     this.ruler(c);
     if (this.spatial) this.floor(c);
+    for (const track of run.tracks) if (this.spatial) this.plane(c, track); else this.rail(c, track);
     this.guides(c);
     if (showPaths) this.trails(c);
     const parts = this.parts(c, seen);
@@ -220,62 +249,283 @@ class Stage {
   }
 
   parts(c, seen) {
-    const { run } = this, still = new Set(run.ground), parts = [], thin = run.many ? 0.5 : 1;
+    const { run } = this, parts = [], thin = run.many ? 0.5 : this.size;
     const frame = colour("frame"), card = colour("card"), joint = colour("joint");
     const depth = group => group.reduce((sum, k) => sum + seen[k][2], 0) / group.length;
-    for (const body of run.bodies) {
-      const fixed = body.every(k => still.has(k));
-      parts.push({ far: fixed ? 0 : 1, depth: depth(body), draw: () => {
-        this.line(c, body.map(k => seen[k]), true);
-        c.fillStyle = fixed ? frame : this.colour;
-        c.globalAlpha = this.spatial ? 1 : fixed ? 0.28 : 0.16;
-        if (this.spatial) c.fillStyle = mixed(c.fillStyle, card, dark.matches ? 0.7 - 0.5 * this.light(body) : 0.25 + 0.5 * this.light(body));
-        c.fill();
-        c.globalAlpha = this.spatial ? 0.35 : 1;
-        c.strokeStyle = fixed ? frame : this.colour;
-        c.lineWidth = this.spatial ? 0.8 : fixed ? 1.2 : 2;
-        c.stroke();
-        c.globalAlpha = 1;
-      } });
-    }
-    for (const pair of run.springs) parts.push({ far: 1, depth: depth(pair), draw: () => {
-      this.line(c, coil(seen[pair[0]], seen[pair[1]]));
-      c.strokeStyle = frame;
-      c.lineWidth = 1.6;
-      c.stroke();
-    } });
-    for (const pair of run.links) parts.push({ far: 1, depth: depth(pair), draw: () => {
-      this.line(c, pair.map(k => seen[k]));
-      c.strokeStyle = this.colour;
-      c.lineWidth = 6 * thin;
-      c.stroke();
-    } });
-    const disc = (k, radius, fill, stroke, width) => parts.push({ far: 1, depth: seen[k][2] + 1e-9, draw: () => {
-      c.beginPath();
-      c.arc(seen[k][0], seen[k][1], radius, 0, 7);
-      c.fillStyle = fill;
-      c.fill();
-      if (!stroke) return;
-      c.strokeStyle = stroke;
+    const stroke = (pair, style, width, points = pair.map(k => seen[k])) => parts.push({ far: 1, depth: depth(pair), draw: () => {
+      this.line(c, points);
+      c.strokeStyle = style;
       c.lineWidth = width;
       c.stroke();
     } });
+    this.faces(c, parts, seen);
+    run.circles.forEach((circle, k) => parts.push({ far: 1, depth: seen[circle[0]][2], draw: () => this.wheel(c, circle, run.radii[k], seen) }));
+    for (const pair of run.springs) stroke(pair, frame, 1.6, coil(seen[pair[0]], seen[pair[1]], 8, 7 * this.size));
+    for (const pair of run.lines) this.pieces(pair, (points, near) => parts.push({ far: 1, depth: near, draw: () => this.bar(c, points, frame, 1.8) }));
+    for (const pair of run.links) this.pieces(pair, (points, near) => parts.push({ far: 1, depth: near, draw: () => this.bar(c, points, this.colour, 6 * thin) }));
+    const disc = (k, radius, fill, edge, width, above = 1e-9) => parts.push({ far: 1, depth: seen[k][2] + above, draw: () => this.disc(c, seen[k], radius, fill, edge, width) });
     if (!run.many) for (const k of run.joints) disc(k, 4.5, joint, this.colour, 2.2);
     for (const k of run.masses) disc(k, 9 * thin, this.colour, card, 2);
-    for (const k of run.sliders) parts.push({ far: 1, depth: seen[k][2], draw: () => this.slider(c, seen[k], k) });
+    const marked = new Set(run.symbols.map(symbol => symbol[1]));
+    for (const k of run.sliders) if (!(this.spatial && marked.has(k))) parts.push({ far: 1, depth: seen[k][2], draw: () => this.slider(c, seen[k], this.guideAngle(k), Math.max(this.size, 0.5)) });
     const outlined = new Set(run.bodies.flat());
-    for (const k of run.ground) if (!outlined.has(k)) {
-      if (this.spatial || run.loose.has(k)) disc(k, run.loose.has(k) ? 8 : 5.5, frame, card, 1.5);
-      else parts.push({ far: 1, depth: 0, draw: () => this.support(c, seen[k]) });
+    for (const k of run.ground) if (!outlined.has(k) || run.symbols.length) {
+      if (this.spatial && run.symbols.length) disc(k, 9 * this.size, frame, card, 1.5);
+      else if (this.spatial || run.loose.has(k)) disc(k, run.loose.has(k) ? 8 : 5.5, frame, card, 1.5);
+      else parts.push({ far: 1, depth: 0, draw: () => this.scaled(c, seen[k], at => this.support(c, at)) });
     }
+    const above = 0.02 * Math.max(...this.box[1].map((x, i) => x - this.box[0][i]));
+    for (const [kind, k, ...toward] of run.symbols) if (kind !== "mass") parts.push({ far: 1, depth: seen[k][2] + above, draw: () => this.scaled(c, seen[k], at => this.symbol(c, kind, at, toward.map(j => this.direction(k, j)))) });
+    for (const ends of run.arrows) parts.push({ far: 2, depth: 0, draw: () => this.arrow(c, ...ends.map(k => seen[k]), this.colour) });
+    for (const { name, ends, moment } of run.forces) parts.push({ far: 2, depth: 0, draw: () => this.force(c, ends, seen, name, moment) });
     return parts;
+  }
+
+  bar(c, points, style, width) {
+    this.line(c, points);
+    c.strokeStyle = style;
+    c.lineWidth = width;
+    c.stroke();
+  }
+
+  disc(c, [x, y], radius, fill, edge, width) {
+    c.beginPath();
+    c.arc(x, y, radius, 0, 7);
+    c.fillStyle = fill;
+    c.fill();
+    if (!edge) return;
+    c.strokeStyle = edge;
+    c.lineWidth = width;
+    c.stroke();
+  }
+
+  // A long thing in space is drawn in pieces, so that what is in front of one end may be behind the other.
+  get grain() { return Math.max(...this.box[1].map((x, i) => x - this.box[0][i])) / 10 || 1; }
+
+  pieces([i, j], draw) {
+    const { run } = this, count = this.spatial && !run.many ? Math.min(Math.ceil(run.distance(i, j) / this.grain), 24) || 1 : 1;
+    const [a, b] = [run.point(i), run.point(j)], at = x => this.see(Array.from(a, (start, axis) => start + x * (b[axis] - start)));
+    for (let k = 0; k < count; k++) {
+      const ends = [at(k / count), at((k + 1) / count)];
+      draw(ends, (ends[0][2] + ends[1][2]) / 2);
+    }
+  }
+
+  faces(c, parts, seen) {
+    const { run } = this, still = new Set(run.ground), card = colour("card"), solid = run.bodies.length > 5;
+    for (const [number, body] of run.bodies.entries()) {
+      if (this.hidden(number)) continue;
+      const fixed = body.every(k => still.has(k)), plain = fixed ? colour("frame") : this.colour;
+      const fill = this.spatial ? this.shade(plain, card, this.light(body)) : plain;
+      const draw = (outline, edge) => {
+        this.line(c, outline, true);
+        c.fillStyle = fill;
+        c.globalAlpha = this.spatial ? 1 : fixed ? 0.28 : 0.16;
+        c.fill();
+        c.globalAlpha = this.spatial && !solid ? 0.35 : 1;
+        c.strokeStyle = solid && this.spatial ? fill : plain;
+        c.lineWidth = edge;
+        c.stroke();
+        c.globalAlpha = 1;
+      };
+      if (!this.spatial || body.length !== 4 || run.bodies.length > 2500) {
+        const depth = body.reduce((sum, k) => sum + seen[k][2], 0) / body.length;
+        parts.push({ far: fixed ? 0 : 1, depth, draw: () => draw(body.map(k => seen[k]), this.spatial ? 0.8 : fixed ? 1.2 : 2) });
+      } else for (const cell of this.cells(body)) parts.push({ far: fixed ? 0 : 1, depth: cell.reduce((sum, x) => sum + x[2], 0) / 4, draw: () => draw(cell, 0.8) });
+    }
+  }
+
+  shade(plain, card, light) { return mixed(plain, dark.matches ? "#000000" : card, dark.matches ? 0.62 - 0.55 * light : 0.08 + 0.6 * light); }
+
+  // A face with four corners in pieces as small as the grain.
+  cells(body) {
+    const { run } = this, [a, b, d, e] = body.map(k => run.point(k)), most = 14;
+    const count = (i, j) => Math.max(1, Math.min(Math.ceil(run.distance(body[i], body[j]) / this.grain), most));
+    const rows = Math.max(count(0, 1), count(2, 3)), columns = Math.max(count(1, 2), count(3, 0));
+    const at = (x, y) => this.see([0, 1, 2].map(i => (1 - x) * ((1 - y) * a[i] + y * e[i]) + x * ((1 - y) * b[i] + y * d[i])));
+    const grid = Array.from({ length: rows + 1 }, (_, i) => Array.from({ length: columns + 1 }, (_, j) => at(i / rows, j / columns)));
+    const found = [];
+    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) found.push([grid[i][j], grid[i + 1][j], grid[i + 1][j + 1], grid[i][j + 1]]);
+    return found;
+  }
+
+  // Where the points of a circle are, by the two directions of its plane.
+  ring(center, u, v, from = 0, to = 2 * Math.PI, count = 48) {
+    return Array.from({ length: count + 1 }, (_, k) => {
+      const angle = from + (to - from) * k / count, x = Math.cos(angle), y = Math.sin(angle);
+      return this.see(Array.from(center, (start, i) => start + x * u[i] + y * v[i]));
+    });
+  }
+
+  wheel(c, circle, radius, seen) {
+    const { run } = this, center = run.point(circle[0]), rims = circle.slice(1).map(k => Array.from(run.point(k), (x, i) => x - center[i]));
+    if (this.spatial && rims.length !== 2) { this.ball(c, seen[circle[0]], center, rims, radius); return; }
+    const [u, v] = this.spatial ? rims : [rims[0], [-rims[0][1], rims[0][0]]];
+    this.line(c, this.ring(center, u, v, 0, 2 * Math.PI, 64), true);
+    c.fillStyle = c.strokeStyle = this.colour;
+    c.globalAlpha = this.spatial ? 0.3 : 0.16;
+    c.fill();
+    c.globalAlpha = 1;
+    c.lineWidth = this.spatial ? 4 * this.size : 2.4;
+    c.stroke();
+    const spoke = angle => this.see(Array.from(center, (x, i) => x + Math.cos(angle) * u[i] + Math.sin(angle) * v[i]));
+    for (let k = 0; k < 6; k++) {
+      this.line(c, [seen[circle[0]], spoke(k * Math.PI / 3)]);
+      c.globalAlpha = k ? 0.35 : 1;
+      c.lineWidth = k ? 1.2 : 2;
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+    this.disc(c, seen[circle[0]], 3.5 * this.size, colour("joint"), this.colour, 1.8 * this.size);
+  }
+
+  ball(c, [x, y], center, rims, radius) {
+    const r = radius * this.scale, shine = c.createRadialGradient(x - 0.35 * r, y - 0.4 * r, 0.1 * r, x, y, r), card = colour("card");
+    shine.addColorStop(0, this.shade(this.colour, card, 1));
+    shine.addColorStop(1, this.shade(this.colour, card, 0.05));
+    this.disc(c, [x, y], r, shine);
+    c.strokeStyle = card;
+    c.lineWidth = 1.6;
+    c.globalAlpha = 0.75;
+    const near = vector => vector.reduce((sum, a, i) => sum + a * this.axes[2][i], 0);
+    for (const [i, j] of rims.length === 3 ? [[0, 1], [1, 2], [2, 0]] : []) { // the half of each great circle that faces the eye
+      const top = Math.atan2(near(rims[j]), near(rims[i]));
+      this.line(c, this.ring(center, rims[i], rims[j], top - Math.PI / 2, top + Math.PI / 2, 24));
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
+
+  // A direction in units of its length, as seen.
+  direction(from, to) {
+    const [a, b] = [from, to].map(k => this.see(this.run.point(k))), length = this.run.distance(from, to) * this.scale || 1;
+    return [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
+  }
+
+  guideAngle(k) {
+    const guide = this.run.guides[this.run.sliders.indexOf(k)];
+    if (!guide) return 0;
+    const [a, b] = this.ends(guide);
+    return Math.atan2(b[1] - a[1], b[0] - a[0]);
+  }
+
+  // What is drawn in pixels, smaller where the mechanism is small.
+  scaled(c, [x, y], paint) {
+    c.save();
+    c.translate(x, y);
+    c.scale(this.size, this.size);
+    paint([0, 0]);
+    c.restore();
+  }
+
+  // The symbol of a joint.
+  symbol(c, kind, [x, y], axes) {
+    const joint = colour("joint"), frame = colour("frame"), axis = axes[0] ?? [0, 0];
+    const along = (half, [ux, uy]) => [[x - half * ux, y - half * uy], [x + half * ux, y + half * uy]];
+    const sleeve = (half, wide, cap) => {
+      c.lineCap = cap;
+      this.bar(c, along(half + 1.6, axis), this.colour, wide);
+      this.bar(c, along(half, axis), joint, wide - 4);
+      c.lineCap = "round";
+    };
+    if (!this.spatial && kind === "prismatic") { this.slider(c, [x, y], Math.atan2(axis[1], axis[0]), 0.75); return; }
+    if (kind === "fixed") { this.clamp(c, [x, y]); return; }
+    if (!this.spatial) { this.disc(c, [x, y], 4.8, joint, this.colour, 2.2); return; }
+    if (kind === "revolute") sleeve(7, 11, "round");
+    else if (kind === "cylindrical") sleeve(12, 12, "round");
+    else if (kind === "prismatic") sleeve(9, 14, "butt");
+    else if (kind === "universal") {
+      this.disc(c, [x, y], 7.5, joint, this.colour, 1.8);
+      for (const arm of axes) this.bar(c, along(8, arm), frame, 3);
+    } else if (kind === "planar") {
+      this.disc(c, [x, y], 8, joint, this.colour, 2);
+      this.bar(c, [[x, y], [x + 15 * axis[0], y + 15 * axis[1]]], this.colour, 2.4);
+    } else {
+      const shine = c.createRadialGradient(x - 2, y - 2.4, 0.5, x, y, 6.5);
+      shine.addColorStop(0, dark.matches ? "#ffffff" : joint);
+      shine.addColorStop(1, mixed(this.colour, colour("card"), 0.35));
+      this.disc(c, [x, y], 6, shine, this.colour, 1.6);
+    }
+  }
+
+  clamp(c, [x, y]) {
+    const frame = colour("frame");
+    c.fillStyle = c.strokeStyle = frame;
+    c.fillRect(x - 12, y - 2, 24, 4);
+    c.lineWidth = 1.1;
+    for (let k = -10; k <= 12; k += 5) {
+      this.line(c, [[x + k, y + 2], [x + k - 5, y + 8]]);
+      c.stroke();
+    }
+  }
+
+  arrow(c, [x, y], [toX, toY], style, heads = 1) {
+    const dx = toX - x, dy = toY - y, length = Math.hypot(dx, dy);
+    if (!(length > 3)) return;
+    const [ux, uy] = [dx / length, dy / length], head = Math.min(11, 0.6 * length);
+    c.fillStyle = style;
+    this.bar(c, [[x, y], [toX - 0.8 * head * ux, toY - 0.8 * head * uy]], style, 2.6);
+    for (let k = 0; k < heads; k++) this.head(c, [toX - 0.7 * k * head * ux, toY - 0.7 * k * head * uy], [ux, uy], head);
+  }
+
+  head(c, [x, y], [ux, uy], size) {
+    const [bx, by, half] = [x - size * ux, y - size * uy, 0.42 * size];
+    this.line(c, [[x, y], [bx - half * uy, by + half * ux], [bx + half * uy, by - half * ux]], true);
+    c.fill();
+  }
+
+  // A force is an arrow; a moment is an arc in the plane and an arrow with two heads in space.
+  force(c, ends, seen, name, moment) {
+    const style = colour(moment ? "moment" : "force"), [from, to] = ends.map(k => seen[k]);
+    let label = to;
+    if (moment && !this.spatial) {
+      const sweep = Math.max(-5.2, Math.min(5.2, 4.6 * (this.run.point(ends[1])[0] - this.run.point(ends[0])[0]) / this.run.reach)), radius = 24;
+      if (Math.abs(sweep) < 0.05) return;
+      const start = -Math.PI / 2 + sweep / 2, end = -Math.PI / 2 - sweep / 2, way = -Math.sign(sweep);
+      const short = end - way * Math.min(0.35, Math.abs(sweep) / 2);
+      c.beginPath();
+      c.arc(from[0], from[1], radius, start, short, sweep > 0);
+      c.strokeStyle = c.fillStyle = style;
+      c.lineWidth = 2.6;
+      c.stroke();
+      const tip = [from[0] + radius * Math.cos(end), from[1] + radius * Math.sin(end)];
+      const heading = end - way * 0.2;
+      this.head(c, tip, [-Math.sin(heading) * way, Math.cos(heading) * way], Math.min(11, radius * Math.abs(sweep)));
+      label = [from[0] + radius + 3, from[1] - radius];
+    } else {
+      if (!(Math.hypot(to[0] - from[0], to[1] - from[1]) > 3)) return;
+      this.arrow(c, from, to, style, moment ? 2 : 1);
+    }
+    c.font = "12px system-ui, sans-serif";
+    c.strokeStyle = colour("card");
+    c.lineWidth = 3.5;
+    const [x, y] = [label[0] + 7, label[1] + (to[1] < from[1] ? -4 : 12)];
+    c.strokeText(name, x, y);
+    c.fillStyle = style;
+    c.fillText(name, x, y);
+  }
+
+  // The normal of a face, after Newell.
+  normal(body) {
+    const n = [0, 0, 0], places = body.map(k => this.run.point(k)), o = places[0];
+    places.forEach((a, k) => {
+      const b = places[(k + 1) % places.length], [ax, ay, az, bx, by, bz] = [a[0] - o[0], a[1] - o[1], a[2] - o[2], b[0] - o[0], b[1] - o[1], b[2] - o[2]];
+      n[0] += ay * bz - az * by;
+      n[1] += az * bx - ax * bz;
+      n[2] += ax * by - ay * bx;
+    });
+    return n;
+  }
+
+  // Whether a face of a solid is turned away.
+  hidden(number) {
+    const side = this.run.outward?.[number];
+    return side && side * this.normal(this.run.bodies[number]).reduce((sum, x, i) => sum + x * this.axes[2][i], 0) <= 0;
   }
 
   // How much a face is turned toward the light.
   light(body) {
-    const [a, b, d] = [body[0], body[Math.floor(body.length / 3)], body[Math.floor(2 * body.length / 3)]].map(k => this.run.point(k));
-    const u = [0, 1, 2].map(i => b[i] - a[i]), w = [0, 1, 2].map(i => d[i] - a[i]);
-    const n = [u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]];
+    const n = this.normal(body);
     return Math.abs(0.3 * n[0] + 0.4 * n[1] + 0.866 * n[2]) / (Math.hypot(...n) || 1);
   }
 
@@ -303,14 +553,11 @@ class Stage {
     c.stroke();
   }
 
-  slider(c, [x, y], k) {
-    const guide = this.run.guides[this.run.sliders.indexOf(k)];
+  slider(c, [x, y], angle, size = 1) {
     c.save();
     c.translate(x, y);
-    if (guide) {
-      const [a, b] = this.ends(guide);
-      c.rotate(Math.atan2(b[1] - a[1], b[0] - a[0]));
-    }
+    c.rotate(angle);
+    c.scale(size, size);
     c.beginPath();
     c.roundRect(-15, -9, 30, 18, 4);
     c.fillStyle = mixed(this.colour, colour("card"), 0.3);
@@ -377,10 +624,60 @@ class Stage {
     c.globalAlpha = 1;
   }
 
+  // A line on which something rolls, with hatching on its right side.
+  rail(c, [i, j]) {
+    const { run } = this, [x, y] = this.see(run.point(i)), [ux, uy] = this.direction(i, j), frame = colour("frame");
+    const { clientWidth: width, clientHeight: height } = this.canvas, far = width + height, middle = (width / 2 - x) * ux + (height / 2 - y) * uy;
+    const at = along => [x + along * ux, y + along * uy];
+    this.bar(c, [at(middle - far), at(middle + far)], frame, 1.8);
+    c.lineWidth = 1;
+    c.globalAlpha = 0.55;
+    const first = Math.floor((middle - far / 2) / 11);
+    for (let k = first; k < first + far / 11; k++) {
+      const [px, py] = at(11 * k);
+      this.line(c, [[px, py], [px - 7 * ux - 8 * uy, py - 7 * uy + 8 * ux]]);
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
+
+  // The normal of a plane, and two directions in it.
+  spanned([i, j, k]) {
+    const { run } = this, unit = x => { const length = Math.hypot(...x) || 1; return x.map(a => a / length); };
+    const o = Array.from(run.point(i)), u = unit(o.map((x, a) => run.point(j)[a] - x)), w = unit(o.map((x, a) => run.point(k)[a] - x));
+    return { o, u, w, n: unit([u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]]) };
+  }
+
+  // The height of a horizontal plane, which is the floor.
+  ground() {
+    for (const track of this.run.tracks) {
+      const { o, n } = this.spanned(track);
+      if (Math.abs(n[2]) > 1 - 1e-9) return o[2];
+    }
+    return null;
+  }
+
+  // A plane that is not horizontal.
+  plane(c, track) {
+    const { o, u, w, n } = this.spanned(track), [low, high] = this.box;
+    if (Math.abs(n[2]) > 1 - 1e-9) return;
+    const corners = [0, 1, 2, 3, 4, 5, 6, 7].map(k => [0, 1, 2].map(i => (k >> i & 1 ? high : low)[i] - o[i]));
+    const [us, ws] = [u, w].map(axis => corners.map(corner => corner.reduce((sum, x, i) => sum + x * axis[i], 0)));
+    const at = (x, y) => this.see(o.map((start, i) => start + x * u[i] + y * w[i])), ends = [Math.min(...us), Math.max(...us), Math.min(...ws), Math.max(...ws)];
+    this.line(c, [at(ends[0], ends[2]), at(ends[1], ends[2]), at(ends[1], ends[3]), at(ends[0], ends[3])], true);
+    c.fillStyle = c.strokeStyle = colour("frame");
+    c.globalAlpha = 0.1;
+    c.fill();
+    c.globalAlpha = 0.3;
+    c.lineWidth = 1;
+    c.stroke();
+    c.globalAlpha = 1;
+  }
+
   // A grid below a mechanism in space, and its shadow there.
   floor(c) {
     const [low, high] = this.box, { run } = this, step = nice(Math.max(high[0] - low[0], high[1] - low[1]) / 8) || 1;
-    const level = low[2] - 0.04 * Math.max(...high.map((x, i) => x - low[i]));
+    const level = this.ground() ?? low[2] - 0.04 * Math.max(...high.map((x, i) => x - low[i]));
     const from = [0, 1].map(i => Math.floor(low[i] / step - 0.5) * step), to = [0, 1].map(i => Math.ceil(high[i] / step + 0.5) * step);
     c.strokeStyle = colour("line");
     c.lineWidth = 1;
@@ -395,11 +692,20 @@ class Stage {
     c.lineWidth = 5;
     const path = new Path2D(), still = new Set(run.ground);
     for (const body of run.bodies) if (!body.every(k => still.has(k))) {
-      shade(body).forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
+      const corners = shade(body); // all turning the same way, lest opposite faces cancel
+      if (corners.reduce((sum, [x, y], k) => { const [u, v] = corners[(k + 1) % corners.length]; return sum + x * v - u * y; }, 0) < 0) corners.reverse();
+      corners.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
       path.closePath();
     }
     c.fill(path, "nonzero");
     for (const pair of run.links) { this.line(c, shade(pair)); c.stroke(); }
+    run.circles.forEach(([k, i, j], number) => {
+      const [x, y, z] = run.point(k), flat = (a, b) => [a[0] - b[0], a[1] - b[1], 0], radius = run.radii[number];
+      const disc = run.circles[number].length === 3, [u, v] = disc ? [i, j].map(rim => flat(run.point(rim), [x, y])) : [[radius, 0, 0], [0, radius, 0]];
+      this.line(c, this.ring([x, y, level], u, v), true);
+      c.fill();
+      if (disc) c.stroke();
+    });
     for (const k of run.masses) {
       const [x, y] = shade([k])[0];
       c.beginPath();
@@ -426,6 +732,7 @@ class Stage {
   name(c, seen) {
     if (!this.pointer) return;
     const distance = seen.map(([x, y]) => Math.hypot(x - this.pointer[0], y - this.pointer[1]));
+    for (const k of this.run.helpers) distance[k] = Infinity;
     const k = distance.indexOf(Math.min(...distance));
     if (!(distance[k] < 14)) return;
     const text = `${this.run.names[k]}  (${Array.from(this.run.point(k), x => shown(x, 4)).join(", ")})`;
@@ -495,9 +802,9 @@ class Graph {
     this.decades = [Math.floor(Math.log10(extreme(Math.min, 1e-8))), Math.ceil(Math.log10(Math.max(this.size, 1e-14)))];
     const card = element(parent, "section", { className: "graph" });
     if (panel === "coordinates") card.classList.add("wide");
-    const heading = element(card, "header");
-    element(heading, "h2", {}, PANELS[panel]);
-    const chips = element(heading, "ul", { className: "chips" });
+    const top = element(card, "header");
+    element(top, "h2", {}, heading(panel));
+    const chips = element(top, "ul", { className: "chips" });
     for (const curve of this.curves) {
       const label = runs.length > 1 ? `${curve.run.title}: ${curve.name}` : curve.name;
       const chip = element(chips, "li");
@@ -508,7 +815,7 @@ class Graph {
     }
     this.div = element(card, "div", { className: "plot" });
     this.div.setAttribute("role", "img");
-    this.div.setAttribute("aria-label", `${PANELS[panel]} over time: ${this.curves.map(curve => curve.label).join(", ")}`);
+    this.div.setAttribute("aria-label", `${heading(panel)} over time: ${this.curves.map(curve => curve.label).join(", ")}`);
     this.cursor = element(this.div, "div", { className: "cursor", hidden: true });
   }
 
@@ -645,7 +952,8 @@ const boxes = drawn.map(run => run.box());
 const common = alike && drawn.length ? [0, 1].map(side => boxes[0][side].map((_, i) => Math[side ? "max" : "min"](...boxes.map(box => box[side][i])))) : null;
 const stages = [], graphs = [];
 for (const [k, run] of drawn.entries()) stages.push(new Stage(run, common ?? boxes[k], $("stages")));
-graphs.push(...Object.keys(PANELS).map(panel => new Graph(panel, $("graphs"))).filter(graph => graph.curves.length));
+const panels = new Set(runs.flatMap(run => run.curves.map(curve => curve.panel)));
+graphs.push(...[...panels].map(panel => new Graph(panel, $("graphs"))).filter(graph => graph.curves.length));
 $("stages").hidden = !stages.length;
 for (const id of ["paths", "fit"]) $(id).hidden = !stages.length;
 

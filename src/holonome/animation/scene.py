@@ -6,18 +6,19 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 
 from holonome.animation.inference import inferred
 from holonome.locks import cached_property
 from holonome.plot import SMALLEST
 from holonome.plot.over_time import conserves_energy
-from holonome.problem.drawing import Drawing
+from holonome.problem.drawing import GROUPS, SINGLE, Drawing
+from holonome.problem.solids import outward
+from holonome.results.quantities import Acting, acting, energies, quantity
 from holonome.results.solution import Solution
 
 MOST_FRAMES = 2000
@@ -28,10 +29,21 @@ frames.
 MOST_POINTS = 2400
 """Most points of a curve."""
 _MOST_COORDINATES = 8
+_LONGEST_ARROW = 0.25
+"""In units of the extent of the mechanism."""
 _COARSE = 0.02
 """Stored points are too far apart for interpolation if the error of a polynomial through them is larger, in
 units of the motion's extent.
 """
+
+
+class Arrow(NamedTuple):
+    """A force along a film: its name and both ends; of a moment in the plane, x shows how large it is."""
+
+    name: str
+    begin: np.ndarray
+    end: np.ndarray
+    is_moment: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +55,25 @@ class Scene:
     solution: Solution
     drawing: Drawing | None
     title: str
+    graphs: Sequence[str | Sequence[str]] | None = None
+    forces: Sequence[str] = ()
 
     @classmethod
-    def of(cls, solution: Solution, drawing: Drawing | None = None, title: str | None = None) -> Scene:
+    def of(
+        cls,
+        solution: Solution,
+        drawing: Drawing | None = None,
+        title: str | None = None,
+        graphs: Sequence[str | Sequence[str]] | None = None,
+        forces: Sequence[str] = (),
+    ) -> Scene:
         name = solution.system.name.replace("_", " ")
         return cls(
             solution,
             drawing or solution.system.drawing or inferred(solution),
             title or name[:1].upper() + name[1:],
+            graphs,
+            forces,
         )
 
     @cached_property
@@ -84,6 +107,45 @@ class Scene:
         parameters = self.solution.system.parameters
         return self.drawing.at(q, parameters.namespace(parameters.flat), times, s)
 
+    @cached_property
+    def reach(self) -> float:
+        """Length of the longest arrows."""
+        assert self.drawing is not None
+        tracks = {name for track in self.drawing.tracks for name in track}
+        found = self.points(self.solution.t[self.kept]).items()
+        points = np.stack([xyz for name, xyz in found if name not in tracks])
+        finite = points[..., np.all(np.isfinite(points), axis=(0, 1))]
+        if not finite.size:
+            return 1.0
+        pose, run = np.max(np.ptp(finite, axis=0)), np.max(np.ptp(finite, axis=(0, 2)))
+        return _LONGEST_ARROW * float(max(pose, 0.4 * run))
+
+    @cached_property
+    def forces_along_the_run(self) -> list[tuple[Acting, float]]:
+        """The forces to draw, each with the length of an arrow for one unit: large ones take about a quarter
+        of the mechanism, and so do large moments; short peaks may lead out of the picture.
+        """
+        found = [part for name in self.forces for part in acting(self.solution, name)]
+        scales = {}
+        for kind in (False, True):
+            sizes = [np.linalg.norm(part.value, axis=0) for part in found if part.is_moment == kind]
+            usual = np.percentile(np.concatenate(sizes), 95) if sizes else 0.0
+            scales[kind] = self.reach / usual if usual > 0 else 0.0
+        return [(part, scales[part.is_moment]) for part in found]
+
+    def arrows(self, times: np.ndarray) -> list[Arrow]:
+        """Arrows of forces and moments at any times."""
+        t, way = self.solution.t[self.kept], 1.0 if self.solution.t[-1] >= self.solution.t[0] else -1.0
+        found = []
+        for part, scale in self.forces_along_the_run if self.forces else ():
+            place, value = part.place[:, self.kept], part.value[:, self.kept] * scale
+            begin = _smooth(way * t, place, way * times)
+            moved = np.stack([np.interp(way * times, way * t, row) for row in value])
+            if len(moved) < len(begin):  # a moment in the plane
+                moved = np.concatenate([moved, np.zeros_like(moved)])
+            found.append(Arrow(part.name, begin, begin + moved, part.is_moment))
+        return found
+
     def small_print(self) -> str:
         """Method, tolerances and steps."""
         solution = self.solution
@@ -105,29 +167,20 @@ class Scene:
             chosen = telling(t, values)
             found.append({"panel": panel, "name": name, "t": t[chosen], "y": values[chosen]})
 
+        if self.graphs is not None:
+            for panel, name, values in named_curves(solution, self.graphs):
+                add(panel, name, values)
+            return found
         if self.drawing is None or not solution.system.n:
             names, values = solution.system.all_names, np.concatenate([solution.q, solution.s])
             moved = np.argsort(-np.ptp(values, axis=1), kind="stable")[:_MOST_COORDINATES]
             for k in sorted(moved):
                 add("coordinates", names[k], values[k])
         if solution.system.n:
-            kinetic = solution._over(solution.system.kernel("kinetic energy", _kinetic).address, 1)[0]
-            if solution.energy is None:
-                add("energy", "kinetic", kinetic)
-            else:
-                for name, values in (
-                    ("total", solution.energy),
-                    ("kinetic", kinetic),
-                    ("potential", solution.energy - kinetic),
-                ):
-                    add("energy", name, values)
-        for name, rows in (("|g|", solution.g), ("|Gv|", solution.gv)):
-            if rows.size:
-                add("drift", name, np.maximum(np.max(np.abs(rows), axis=0), SMALLEST))
-        if solution.energy is not None and conserves_energy(solution):
-            add("drift", "|E − E₀|", np.maximum(np.abs(solution.energy - solution.energy[0]), SMALLEST))
-        for k, values in enumerate(solution.invariant):
-            add("drift", f"invariant {k}", np.maximum(np.abs(values - values[0]), SMALLEST))
+            for name, values in energies(solution).items():
+                add("energy", name, values)
+        for panel, name, values in _drifts(solution):
+            add(panel, name, values)
         return found
 
     def data(self, room: float) -> dict[str, Any]:
@@ -151,13 +204,16 @@ class Scene:
         start = self.points(self.solution.t[:1])
         values = sum(xyz.size for name, xyz in start.items() if name not in drawing.ground)
         count = max(2, min(MOST_FRAMES, int(room / (16 / 3) / max(values, 1)))) if span[1] != span[0] else 1
-        points = self.points(np.linspace(span[0], span[1], count))
+        times = np.linspace(span[0], span[1], count)
+        points = self.points(times)
+        forces = self.arrows(times)
+        for k, arrow in enumerate(forces):
+            points |= {_arrow(k, arrow): arrow.begin, f"{_arrow(k, arrow)} tip": arrow.end}
         moving = [name for name, xyz in points.items() if np.max(np.ptp(xyz, axis=1)) > 0]
         names = [*moving, *(name for name in points if name not in moving)]
         everything = np.concatenate([points[name] for name in names], axis=1)
         finite = everything[:, np.all(np.isfinite(everything), axis=0)]
         origin = (finite.min(axis=1) + finite.max(axis=1)) / 2
-        index = {name: k for k, name in enumerate(names)}
         dimension = len(origin)
         track = (
             np.stack([(points[name] - origin[:, None]).T for name in moving], axis=1)
@@ -172,14 +228,47 @@ class Scene:
             "camera": list(drawing.camera),
             "moving": packed(track, "<f4"),
             "fixed": [(points[name][:, 0] - origin).tolist() for name in names[len(moving) :]],
-            "links": [[index[name] for name in pair] for pair in drawing.links],
-            "springs": [[index[name] for name in pair] for pair in drawing.springs],
-            "bodies": [[index[name] for name in body] for body in drawing.bodies],
-            "ground": [index[name] for name in drawing.ground],
-            "sliders": [index[name] for name in drawing.sliders],
-            "traces": [index[name] for name in drawing.traces],
+            **_numbered(drawing, forces, {name: k for k, name in enumerate(names)}),
+            "outward": outward(drawing.bodies, {name: xyz[:, 0] for name, xyz in points.items()})
+            if dimension == 3
+            else [],
+            "reach": self.reach,
             "guides": [_guide(points[name] - origin[:, None]) for name in drawing.sliders],
         }
+
+
+def named_curves(
+    solution: Solution, graphs: Sequence[str | Sequence[str]]
+) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Panel, name and values of the curves that a user asks for: a panel for each entry of the list."""
+    for entry in graphs:
+        names = [entry] if isinstance(entry, str) else list(entry)
+        for name in names:
+            if name == "drift":
+                yield from _drifts(solution)
+                continue
+            for label, values in quantity(solution, name).items():
+                yield ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]}", label, values
+
+
+def _drifts(solution: Solution) -> Iterator[tuple[str, str, np.ndarray]]:
+    """How far constraints, energy and invariants are from being kept."""
+    for name, rows in (("|g|", solution.g), ("|Gv|", solution.gv)):
+        if rows.size:
+            yield "drift", name, np.maximum(np.max(np.abs(rows), axis=0), SMALLEST)
+    if solution.energy is not None and conserves_energy(solution):
+        yield "drift", "|E − E₀|", np.maximum(np.abs(solution.energy - solution.energy[0]), SMALLEST)
+    for k, values in enumerate(solution.invariant):
+        yield "drift", f"invariant {k}", np.maximum(np.abs(values - values[0]), SMALLEST)
+
+
+def _smooth(t: np.ndarray, values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """A cubic spline through values, which are all finite in a run."""
+    from scipy.interpolate import CubicSpline
+
+    if t.size < 2:
+        return np.repeat(values[:, :1], times.size, axis=1)
+    return CubicSpline(t, values, axis=1)(times)
 
 
 def _between(t: np.ndarray, derivatives: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
@@ -254,6 +343,24 @@ def telling(t: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([[0], order[first], order[last], [t.size - 1]]))
 
 
+def _arrow(k: int, arrow: Arrow) -> str:
+    return f"{'moment' if arrow.is_moment else 'force'} {k + 1} of {arrow.name}"
+
+
+def _numbered(drawing: Drawing, forces: Sequence[Arrow], index: Mapping[str, int]) -> dict[str, Any]:
+    """The parts of a drawing, and the forces, by the numbers of their points."""
+    ends = [(_arrow(k, arrow), f"{_arrow(k, arrow)} tip") for k, arrow in enumerate(forces)]
+    return {
+        **{part: [[index[name] for name in group] for group in getattr(drawing, part)] for part in GROUPS},
+        **{part: [index[name] for name in getattr(drawing, part)] for part in SINGLE},
+        "symbols": [[kind, *(index[name] for name in names)] for kind, *names in drawing.symbols],
+        "forces": [
+            {"name": arrow.name, "ends": [index[name] for name in pair], "moment": arrow.is_moment}
+            for arrow, pair in zip(forces, ends, strict=True)
+        ],
+    }
+
+
 def _guide(path: np.ndarray) -> list[list[float]] | None:
     """The ends of a path, if it is straight."""
     middle = path.mean(axis=1, keepdims=True)
@@ -262,7 +369,3 @@ def _guide(path: np.ndarray) -> list[list[float]] | None:
         return None
     along = axes[:, 0] @ (path - middle)
     return [(middle[:, 0] + axes[:, 0] * end).tolist() for end in (along.min(), along.max())]
-
-
-def _kinetic(model):
-    return model.y, ca.SX(0, 1), ca.densify(ca.dot(model.v, model.M @ model.v) / 2), None

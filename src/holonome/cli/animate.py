@@ -23,6 +23,8 @@ def animate(
     rtol: options.Rtol = 1e-6,
     atol: options.Atol = None,
     until: options.Until = None,
+    start: options.Start = None,
+    speed: options.Speed = None,
     changes: options.Changes = None,
     arguments: options.Arguments = None,
     name: options.Name = None,
@@ -40,7 +42,7 @@ def animate(
     from holonome.cli.simulation import Done, rows, simulate, stop_if_failed
     from holonome.cli.subject import find
 
-    subject = find(model, arguments, changes, name, until)
+    subject = find(model, arguments, changes, name, until, start, speed)
     file = out or Path()
     if file.is_dir():
         file /= f"{subject.mechanism.name}.html"

@@ -28,6 +28,8 @@ def compare(
         float | None, typer.Option(help="Absolute tolerance; without it, a thousandth of rtol.")
     ] = None,
     until: options.Until = None,
+    start: options.Start = None,
+    speed: options.Speed = None,
     max_steps: Annotated[
         int, typer.Option(metavar="N", help="A run that needs more steps counts as failed.")
     ] = 1_000_000,
@@ -55,7 +57,7 @@ def compare(
 
     if cost not in ("seconds", "evaluations", "steps"):
         raise ValueError(f"--cost: {cost!r} is not known; choose seconds, evaluations or steps")
-    subject = find(model, arguments, changes, name, until)
+    subject = find(model, arguments, changes, name, until, start, speed)
     if subject.saved is not None:
         raise ValueError(f"{model!r} is a saved result; compare needs its model")
     mechanism = subject.mechanism

@@ -10,6 +10,7 @@ import typer
 from holonome.cli.app import Command, app
 
 if TYPE_CHECKING:
+    from holonome.bodies.mechanism import Mechanism
     from holonome.mechanisms.example import Example
     from holonome.results.solution import Solution
 
@@ -20,16 +21,16 @@ def demo(
         Path, typer.Option(metavar="FOLDER", help="Where to put the page and the picture.")
     ] = Path(),
 ) -> None:
-    """See it work: Andrews' squeezing mechanism, as a page with an animation too, and what a pendulum does
-    without projection.
+    """See it work: Andrews' squeezing mechanism beside a four-bar of bodies and joints, as a page with an
+    animation too, and what a pendulum does without projection.
     """
     from dataclasses import replace
 
     import numpy as np
 
     from holonome import mechanisms
+    from holonome.animation import animate
     from holonome.cli import printing
-    from holonome.cli.animate import write_animation
     from holonome.cli.simulation import relative, rows, simulate
     from holonome.cli.subject import Subject
     from holonome.mechanisms.andrews import PUBLISHED
@@ -39,6 +40,11 @@ def demo(
     andrews = mechanisms.get("andrews")
     pendulum = replace(mechanisms.get("pendulum"), t_span=(0.0, 100.0))
     squeezer = simulate(Subject(andrews))
+    parts = four_bar()
+    q0, v0, _ = parts.initial(start={"A": 0.3}, speed={"A": 600.0})
+    linkage = simulate(
+        Subject(mechanisms.Example(parts.name, parts.name, parts.system, andrews.t_span, q0, v0))
+    )
     held, loose = (simulate(Subject(pendulum), projection=projection) for projection in (True, False))
     console = printing.out()
     told, solution = dict(rows(squeezer)), squeezer.solution
@@ -50,6 +56,13 @@ def demo(
     printing.print_summary(
         console, f"{andrews.title}: seven bodies, three loops, a motor and a spring", list(told.items())
     )
+    console.print()
+    told = dict(rows(linkage))
+    turns = float(np.ptp(linkage.solution.joint("A").angle)) / (2 * np.pi)
+    force = float(np.max(np.hypot(*linkage.solution.reaction("C").force)))
+    told["crank"] = f"turns {turns:.2f} times"
+    told["joint C"] = f"transmits up to {force:.2g} N"
+    printing.print_summary(console, "A four-bar of three bodies, four joints and a motor", list(told.items()))
     console.print()
     lengths = [float(np.max(np.abs(np.hypot(*done.solution.q) - 1))) for done in (held, loose)]
     printing.print_summary(
@@ -69,7 +82,8 @@ def demo(
     created = printing.create_folders([picture])
     plot_demo(andrews, solution, held.solution, loose.solution, picture)
     with printing.alive("writing the page"):
-        write_animation(page, [squeezer], title=andrews.title)
+        titles = [andrews.title, "A four-bar, from bodies and joints"]
+        animate([solution, linkage.solution], page, titles=titles, title="Two mechanisms with one clock")
     console.print()
     printing.print_summary(
         console,
@@ -77,10 +91,28 @@ def demo(
         [
             ("next", "holonome mechanisms, holonome animate four_bar, holonome new my_model.py"),
             ("picture", printing.told(picture, created)),
-            ("page", f"{printing.told(page, created)}: the mechanism in motion"),
+            ("page", f"{printing.told(page, created)}: both mechanisms in motion"),
             ("open", page.as_uri()),
         ],
     )
+
+
+def four_bar() -> Mechanism:
+    """A four-bar of the size of Andrews' mechanism, in metres."""
+    import holonome as hn
+
+    m = hn.Mechanism("four-bar", gravity=(0, -9.81))
+    crank = m.body("crank", 0.04, 2.2e-6, center=(0.0035, 0), points={"A": (0, 0), "B": (0.007, 0)})
+    tip = {"B": (0, 0), "C": (0.028, 0), "P": (0.014, 0.012)}
+    coupler = m.body("coupler", 0.02, 2e-6, center=(0.014, 0.004), points=tip)
+    rocker = m.body("rocker", 0.02, 2e-6, center=(0.01, 0), points={"C": (0.02, 0), "D": (0, 0)})
+    m.revolute("A", m.ground.at(0, 0), crank["A"])
+    m.revolute("B", crank["B"], coupler["B"])
+    m.revolute("C", coupler["C"], rocker["C"])
+    m.revolute("D", m.ground.at(0.03, 0), rocker["D"])
+    m.torque("motor", joint="A", law=0.01)
+    m.trace(coupler["P"])
+    return m
 
 
 def plot_demo(andrews: Example, squeezer: Solution, held: Solution, loose: Solution, file: Path) -> None:

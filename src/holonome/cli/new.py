@@ -9,50 +9,47 @@ import typer
 
 from holonome.cli.app import Command, app
 
-_TEMPLATE = '''"""A pendulum of length l on a cart, which a spring holds.
+_TEMPLATE = '''"""A crank and rocker with a motor and a spring, from bodies and joints.
 
 Try it:  holonome run {name}
-         holonome animate {name}
+         holonome animate {name} --speed A=-3
          holonome compare {name}
 """
 
-import numpy as np
-
 import holonome as hn
 
+m = hn.Mechanism("{stem}", gravity=(0, -9.81), parameters={{"T0": 1.0, "k": 0.1, "stiffness": 10.0}})
 
-def force(q, v, p):                                     # on the cart (x) and on the bob (X, Y)
-    return np.array([-p.k * q[0], 0.0, -p.m * p.g])
-
-
-def rod(q, p):                                          # zero where it holds
-    x, X, Y = q
-    return (X - x) ** 2 + Y**2 - p.l**2
-
-
-drawing = hn.Drawing(                                   # without one, it is inferred from the coordinates
-    points=lambda q: {{"wall": (-1.5, 0.0), "cart": (q[0], 0.0), "bob": (q[1], q[2])}},
-    links=[("cart", "bob")],
-    springs=[("wall", "cart")],
-    ground=["wall"],
-    sliders=["cart"],
-    traces=["bob"],
+# A body has axes of its own, in which points and its centre of mass are given; inertia is about the latter.
+crank = m.body("crank", mass=0.4, inertia=0.006, center=(0.2, 0), points={{"A": (0, 0), "B": (0.4, 0)}})
+coupler = m.body(
+    "coupler",
+    mass=0.9,
+    inertia=0.06,
+    center=(0.45, 0),
+    points={{"B": (0, 0), "C": (0.9, 0), "P": (0.45, 0.3)}},
 )
+rocker = m.body("rocker", mass=0.7, inertia=0.03, center=(0.35, 0), points={{"C": (0.7, 0), "D": (0, 0)}})
 
-system = hn.System(
-    mass=lambda p: np.array([p.M, p.m, p.m]),           # a vector is the diagonal of the mass matrix
-    force=force,
-    constraint=rod,
-    potential=lambda q, p: p.k * q[0] ** 2 / 2 + p.m * p.g * q[2],  # only to report the energy
-    parameters={{"M": 2.0, "m": 1.0, "k": 50.0, "l": 1.0, "g": 9.81}},
-    names=["x", "X", "Y"],
-    constraint_names=["rod"],
-    name="{stem}",
-    drawing=drawing,
-)
+m.revolute("A", m.ground.at(0, 0), crank["A"])          # the angle of crank against the ground
+m.revolute("B", crank["B"], coupler["B"])
+m.revolute("C", coupler["C"], rocker["C"])
+m.revolute("D", m.ground.at(1, 0), rocker["D"])         # closes the loop; a joint like all others
 
-q0 = [0.0, 1.0, 0.0]                                    # at rest, unless there is a v0 as well
-t_span = (0.0, 10.0)
+m.torque("motor", joint="A", law=lambda rate, p: p.T0 - p.k * rate)  # of any of t, angle, rate, p
+m.spring("spring", rocker["C"], m.ground.at(1.5, 0.5), stiffness=m.p.stiffness, length=0.3)
+m.trace(coupler["P"])                                   # draw its path
+
+start = {{"A": 0.3, "D": hn.near(1.8)}}                   # the rest follows; near chooses one of two ways
+speed = {{"A": 6.0}}
+t_span = (0.0, 5.0)
+
+if __name__ == "__main__":                               # python {name}
+    print(m)
+    sol = hn.solve(m, t_span, start=start, speed=speed)
+    print(sol)
+    print("angle of the crank", sol.joint("A").angle[-1], "force in C", sol.reaction("C").force[:, -1])
+    sol.animate("{stem}.html")
 '''
 
 
@@ -60,7 +57,7 @@ t_span = (0.0, 10.0)
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file to write, e.g. my_model.py.")],
 ) -> None:
-    """Write a small model of your own to begin with."""
+    """Write a small mechanism of your own to begin with."""
     from holonome.cli.printing import create_folders, out, print_summary, told
 
     if file.suffix != ".py":

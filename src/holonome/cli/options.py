@@ -8,14 +8,17 @@ import typer
 
 from holonome.cli import completion
 
-MODEL = """A model of your own is a Python file that defines a system and a start, for example
+MODEL = """A model of your own is a Python file that defines a mechanism and a start, for example
 
-    import numpy as np, holonome as hn
-    rod = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1)
-    q0, t_span = [1, 0], (0, 10)
+    import holonome as hn
+    m = hn.Mechanism("pendulum")
+    rod = m.body("rod", mass=1, inertia=1/12, points={"A": (-0.5, 0)})
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    start, t_span = {"A": -0.1}, (0, 10)
 
-with v0 if it does not start at rest. Instead of q0, v0 and t_span you can define
-start = {"q0": ..., "v0": ..., "t_span": ...} or an hn.mechanisms.Example.
+with speed = {"A": ...} if it does not start at rest. Or it defines an
+hn.System with q0, v0 and t_span, or with
+start = {"q0": ..., "v0": ..., "t_span": ...}, or an hn.mechanisms.Example.
 
 Begin with: holonome new my_model.py"""
 
@@ -36,6 +39,23 @@ Atol = Annotated[
     float | None, typer.Option(help="Absolute tolerance; by default it follows the size of the mechanism.")
 ]
 Until = Annotated[float | None, typer.Option(metavar="T", help="Final time.")]
+Start = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--start",
+        metavar="NAME=VALUE",
+        help="Of an hn.Mechanism: a joint or body at the start, e.g. --start A=0.3 or 'D=near(1.7)'; may be "
+        "repeated.",
+    ),
+]
+Speed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--speed",
+        metavar="NAME=VALUE",
+        help="Of an hn.Mechanism: the rate of a joint at the start, e.g. --speed A=2; may be repeated.",
+    ),
+]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")
 ]

@@ -27,6 +27,8 @@ def run(
     rtol: options.Rtol = 1e-6,
     atol: options.Atol = None,
     until: options.Until = None,
+    start: options.Start = None,
+    speed: options.Speed = None,
     motion: Annotated[
         str, typer.Option(help="all: every oscillation is resolved; smooth: only the slow motion.")
     ] = "all",
@@ -70,7 +72,7 @@ def run(
     )
     from holonome.cli.subject import find
 
-    subject = find(model, arguments, changes, name, until)
+    subject = find(model, arguments, changes, name, until, start, speed)
     mechanism = subject.mechanism
     files = targets(out or [], mechanism.name, (*PICTURES, *DATA, ".html", ".gif", ".mp4"))
     created = printing.create_folders(files)

@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from holonome import mechanisms
+from holonome.bodies.assembly import near
+from holonome.bodies.mechanism import Mechanism
 from holonome.dynamics.start import Start
 from holonome.errors import HolonomeError
 from holonome.mechanisms.example import Example
@@ -26,6 +29,7 @@ from holonome.problem.system import System
 from holonome.results.solution import Solution
 
 _START = ("q0", "v0", "t_span", "s0", "w0", "lam0")
+_NEAR = re.compile(r"near\((.*)\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,8 @@ def find(
     changes: list[str] | None = None,
     name: str | None = None,
     until: float | None = None,
+    start: list[str] | None = None,
+    speed: list[str] | None = None,
 ) -> Subject:
     """The subject named on the command line.
 
@@ -56,11 +62,16 @@ def find(
         Which of several systems in a file.
     until
         Final time, if not the default.
+    start, speed
+        Assignments NAME=VALUE for joints and bodies of an hn.Mechanism; they go before those of its file.
     """
+    by_name = {"start": _assignments("--start", start), "speed": _assignments("--speed", speed)}
     built, changed = _assignments("--with", arguments), _assignments("--set", changes)
     path, accepted = Path(text), []
     if name is not None and path.suffix != ".py":
         raise ValueError("--name: chooses among the systems of a Python file")
+    if path.suffix != ".py":
+        _refuse_by_name(by_name, text)
     if path.suffix == ".npz":
         if built or changed or until is not None:
             raise ValueError(
@@ -73,7 +84,11 @@ def find(
             raise ValueError(
                 "--with: is for built-in mechanisms; in a file of yours change parameters with --set"
             )
-        subject = _in_file(path, name, until)
+        chosen, values = _chosen_in_file(path, name)
+        if isinstance(chosen, Mechanism):
+            return _assembled(path, chosen, values, changed, until, by_name)
+        _refuse_by_name(by_name, path.name)
+        subject = _in_file(path, chosen, values, until)
     else:
         subject = Subject(_built_in(text, built, changed))
         accepted = list(inspect.signature(mechanisms.available()[text]).parameters)
@@ -120,15 +135,74 @@ def _built_in(name: str, arguments: dict[str, Any], changes: dict[str, Any]) -> 
         raise ValueError(f"{name}: {error}") from error
 
 
-def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
-    """The system and the start that a file defines."""
+def _refuse_by_name(by_name: dict[str, dict[str, Any]], text: str) -> None:
+    for argument, given in by_name.items():
+        if given:
+            raise ValueError(
+                f"--{argument}: {text!r} has no joints and bodies by name; it is for an hn.Mechanism in "
+                "a Python file"
+            )
+
+
+def _assembled(
+    path: Path,
+    chosen: Mechanism,
+    values: Mapping[str, Any],
+    changed: dict[str, Any],
+    until: float | None,
+    by_name: dict[str, dict[str, Any]],
+) -> Subject:
+    """A mechanism of bodies and joints, assembled with the parameters of this run."""
+    unknown = [key for key in changed if key not in chosen.parameters]
+    if unknown:
+        known = ", ".join(chosen.parameters) or "none"
+        raise ValueError(f"--set: {unknown[0]!r} is not a parameter of {chosen.name}; it has {known}")
+    given: dict[str, Any] = {}
+    for argument, further in by_name.items():
+        value = values.get(argument)
+        if value is not None and not isinstance(value, Mapping):
+            raise ValueError(
+                f"{path.name}: {argument} is a {type(value).__name__}; give a dict of joints and bodies by "
+                "name"
+            )
+        given[argument] = {**(value or {}), **further} or None
+    t0, t1 = _time_span(path, values.get("t_span"), until)
+    q0, v0, s0 = chosen.initial(t0, **given, parameters=changed)
+    system = chosen.system.with_parameters(**changed) if changed else chosen.system
+    label = chosen.name if chosen.name != "mechanism" else path.stem
+    example = Example(
+        label,
+        label.replace("_", " "),
+        system,
+        (t0, t1),
+        q0,
+        v0,
+        source=str(path),
+        drawing=system.drawing,
+    )
+    return Subject(example, {} if s0 is None else {"s0": s0})
+
+
+def _time_span(path: Path, t_span: Any, until: float | None) -> tuple[float, float]:
+    if t_span is None and until is not None:
+        return 0.0, until
+    if t_span is None:
+        raise ValueError(f"{path.name}: has no t_span; add t_span = (0, 10), or give --until")
+    if np.shape(t_span) != (2,):
+        raise ValueError(f"{path.name}: t_span = {t_span!r}; give (initial time, final time)")
+    return float(t_span[0]), float(t_span[1] if until is None else until)
+
+
+def _chosen_in_file(path: Path, name: str | None) -> tuple[Any, dict[str, Any]]:
+    """The mechanism or system that a file defines, and all that it defines."""
     values = _executed(path)
     found: dict[str, Any] = {
         key: value
         for key, value in values.items()
-        if isinstance(value, (Example, System, HigherIndex)) and not key.startswith("_")
+        if isinstance(value, (Example, Mechanism, System, HigherIndex)) and not key.startswith("_")
     }
-    inside = [value.system for value in found.values() if isinstance(value, Example)]
+    holders = [value for value in found.values() if isinstance(value, (Example, Mechanism))]
+    inside = [value.system for value in holders] if len(found) > len(holders) else []
     found = {key: value for key, value in found.items() if not any(value is system for system in inside)}
     distinct = {id(value): key for key, value in reversed(found.items())}
     if name is not None and name not in found:
@@ -148,16 +222,15 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
             f"{path.name}: {name or next(iter(found))} is a {type(chosen).__name__}; run it in Python with "
             "hn.solve"
         )
+    return chosen, values
+
+
+def _in_file(path: Path, chosen: Example | System, values: Mapping[str, Any], until: float | None) -> Subject:
+    """A system and the start beside it."""
     if isinstance(chosen, Example):
         return Subject(chosen)
     start = _start(path, values)
-    t_span = start.get("t_span")
-    if t_span is None and until is not None:
-        t_span = (0.0, until)
-    if t_span is None:
-        raise ValueError(f"{path.name}: has no t_span; add t_span = (0, 10), or give --until")
-    if np.shape(t_span) != (2,):
-        raise ValueError(f"{path.name}: t_span = {t_span!r}; give (initial time, final time)")
+    t_span = _time_span(path, start.get("t_span"), until)
     drawings = [value for value in values.values() if isinstance(value, Drawing)]
     label = chosen.name if chosen.name not in ("system", "ode") else path.stem
     drawing = chosen.drawing or (drawings[0] if len(drawings) == 1 else None)
@@ -165,7 +238,7 @@ def _in_file(path: Path, name: str | None, until: float | None) -> Subject:
         label,
         label.replace("_", " "),
         chosen,
-        (float(t_span[0]), float(t_span[1])),
+        t_span,
         start["q0"],
         start.get("v0"),  # type: ignore[arg-type]
         source=str(path),
@@ -257,8 +330,10 @@ def _assignments(option: str, texts: list[str] | None) -> dict[str, Any]:
     values = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
+        guess = _NEAR.fullmatch(value.strip()) if option == "--start" else None
         try:
-            values[name.strip()] = ast.literal_eval(value.strip())
+            given = ast.literal_eval(guess[1] if guess else value.strip())
+            values[name.strip()] = near(given) if guess else given
         except (ValueError, SyntaxError):
             equals = ""
         if not equals or not name.strip():

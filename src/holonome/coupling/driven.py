@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.coupling.jacobians import addresses_of, row_major
+from holonome.coupling.mesh import Motion
 from holonome.coupling.one_step import NO_CONVERGENCE, evaluate, integrate
 from holonome.dynamics.evaluation import what_failed
 from holonome.dynamics.kernels import dense_projection, kernels, over_points
@@ -115,6 +116,10 @@ class DrivenSubsystem:
     def accelerations(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Accelerations at given points under given forces, points × n."""
         return self._evaluate(t, np.hstack([q, v]), forces, with_jacobians=False)[0]
+
+    def motion(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> Motion:
+        """Positions and velocities with the accelerations that belong to them."""
+        return Motion(q, v, self.accelerations(t, q, v, forces))
 
     def acceleration_jacobians(
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray

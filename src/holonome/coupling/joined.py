@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.problem.system import System
 from holonome.problem.user_function import Expression
@@ -49,7 +48,7 @@ def join(coupling: System, subsystems: Mapping[str, System], parts: Mapping[str,
     sizes = {"p": 0, "s": 0, "w": 0, "lam": multipliers}
     inputs = {"t": t, "q": q, "v": v} | {symbol: ca.SX.sym(symbol, size) for symbol, size in sizes.items()}
     functions: dict[str, Any] = {
-        role: Expression(role, Program.of_expressions(inputs, [ca.densify(value)]), n)
+        role: Expression(role, ca.Function("joined", list(inputs.values()), [ca.densify(value)]), n)
         for role, value in joined.items()
     }
     return System(

@@ -16,7 +16,7 @@ from holonome.coupling.driven import DrivenSubsystem, WindowFailed
 from holonome.coupling.initial_values import consistent_values
 from holonome.coupling.mesh import Motion
 from holonome.coupling.result import CoupledSolution, IterationHistory, contraction
-from holonome.coupling.schur import contraction_rate, product
+from holonome.coupling.schur import contraction_rate, largest, product
 from holonome.coupling.subsolvers import Subsystem, create_subsolvers
 from holonome.coupling.updates import Iterate, create_update
 from holonome.errors import ModelError
@@ -168,8 +168,8 @@ class Run:
         q, v = self._dynamics.project(float(window.t[-1]), motion.q[-1], motion.v[-1])
         if self._method.iterations is None:
             for what, values, projected in (("positions", motion.q, q), ("velocities", motion.v, v)):
-                allowed = _LARGEST_CORRECTION * _largest(values - values[0]) + _NOISE * _largest(values[-1])
-                if _largest(projected - values[-1]) > allowed:
+                allowed = _LARGEST_CORRECTION * largest(values - values[0]) + _NOISE * largest(values[-1])
+                if largest(projected - values[-1]) > allowed:
                     raise WindowFailed(
                         f"the coupling forces do not hold the {what} together between the mesh points; use "
                         "more nodes or shorter windows"
@@ -227,7 +227,7 @@ class Run:
 
     def _changes(self, q: np.ndarray, lam: np.ndarray) -> list[float]:
         """The largest entries of the positions of each subsystem, and of λ."""
-        return [*[_largest(q[:, part]) for part in self._coupled.parts.values()], _largest(lam)]
+        return [*[largest(q[:, part]) for part in self._coupled.parts.values()], largest(lam)]
 
     def _converged(self, changes: list[list[float]], motion: Motion, lam: np.ndarray) -> bool:
         """Whether changes are below the tolerance, or small and no longer falling: then they have reached the
@@ -261,10 +261,6 @@ class Run:
         part = self._coupled.parts[name]
         y = np.concatenate([self._q[part], self._v[part]])
         return self._solvers[name].motion(t, y, np.ascontiguousarray(forces))
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(np.max(np.abs(values), initial=0.0))
 
 
 def _refuse_growth(changes: list[list[float]]) -> None:

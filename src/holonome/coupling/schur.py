@@ -11,6 +11,11 @@ _RANK_TOLERANCE = 1e-12
 _DEPENDENT = 1e-10
 
 
+def largest(values: np.ndarray) -> float:
+    """The largest absolute value."""
+    return float(np.max(np.abs(values), initial=0.0))
+
+
 def product(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Matrix times vector at each point."""
     return np.einsum("kij,kj->ki", matrices, vectors)

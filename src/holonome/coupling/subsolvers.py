@@ -68,7 +68,7 @@ class OneStepSolver:
         times = t[0] + (t[-1] - t[0]) * self._steps
         states, a = self._subsystem.integrate(self._kind, times, y, self._interpolation @ forces)
         q, v = hermite_interpolation(times, Motion(states[:, :n], states[:, n:], a), t)
-        return Motion(q, v, self._subsystem.accelerations(t, q, v, forces))
+        return self._subsystem.motion(t, q, v, forces)
 
 
 class MethodSolver:
@@ -106,7 +106,7 @@ class MethodSolver:
             raise WindowFailed(f"{self._subsystem.name}: {solution.message}")
         q = np.ascontiguousarray(solution.q.T)
         v = np.ascontiguousarray(solution.v.T)
-        return Motion(q, v, self._subsystem.accelerations(t, q, v, forces))
+        return self._subsystem.motion(t, q, v, forces)
 
 
 class UserSolver:
@@ -137,7 +137,7 @@ class UserSolver:
         q = returned[0].T
         v = returned[1].T
         if isinstance(self._subsystem, DrivenSubsystem):
-            return Motion(q, v, self._subsystem.accelerations(t, q, v, forces))
+            return self._subsystem.motion(t, q, v, forces)
         if len(returned) == 3:
             return Motion(q, v, returned[2].T)
         return Motion(q, v, self._mesh.differentiation_matrix @ v / (t[-1] - t[0]))

@@ -13,7 +13,7 @@ from holonome.coupling.black_box import BlackBox
 from holonome.coupling.constraints import Coupling
 from holonome.coupling.coupled_dynamics import CoupledDynamics
 from holonome.coupling.mesh import Motion
-from holonome.coupling.schur import contraction_rate, inverse, is_regular, product, row_scale, total
+from holonome.coupling.schur import contraction_rate, inverse, is_regular, largest, product, row_scale, total
 from holonome.coupling.subsolvers import Subsystem, require_subsystems
 
 NEWTON = "newton"
@@ -116,7 +116,7 @@ class ImposedUpdate:
             a = self._advance(name, iterate.t, -product(B, lam)).a
             step = product(self._inverses[name], product(D, a) + contribution_of_others)
             lam = lam + step
-            if not _largest(step) > _ROUNDING * max(1.0, _largest(lam)):
+            if not largest(step) > _ROUNDING * max(1.0, largest(lam)):
                 break
         return lam
 
@@ -312,7 +312,3 @@ def _require_convergence(
 def _schur_complements(dynamics: CoupledDynamics, iterate: Iterate) -> dict[str, np.ndarray]:
     X = dynamics.mobilities(iterate.t, iterate.motion.q, iterate.motion.v)
     return dynamics.schur_complements(X, iterate.coupling)
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(np.max(np.abs(values), initial=0.0))

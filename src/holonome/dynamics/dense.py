@@ -6,7 +6,8 @@ fallback where a small pivot shows that elimination without pivoting is no longe
 throughout where a coordinate has no mass.
 """
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -64,17 +65,8 @@ def piece_sizes(n, m, mg, states):
 _numba_sizes = njit(cache=True)(piece_sizes)
 
 
-class Pieces(NamedTuple):
-    """The equations in numbers."""
-
-    M: Any
-    C: Any
-    D: Any
-    f: Any
-    gamma: Any
-    g: Any
-    w: Any
-    r: Any
+Pieces = namedtuple("Pieces", "M C D f gamma g w r")
+"""The equations in numbers."""
 
 
 @njit(cache=True)
@@ -222,10 +214,11 @@ def _tangential(p, F, rank, P, position_rank, c, work, z, out):
 @njit(cache=True)
 def _regularity(F, rank, c, out):
     """Write σ."""
-    m = c.rows
+    c.usual_rank = max(c.usual_rank, rank)
+    last = c.usual_rank - 1
     values = regularity_in(out, 2 * c.coordinates + c.states)
-    values[0] = 0.0 if rank < m else F.A[m - 1, m - 1] ** 2 if m > 0 else 1.0
-    for i in range(m):
+    values[0] = 0.0 if rank <= last else F.A[last, last] ** 2 if last >= 0 else 1.0
+    for i in range(c.rows):
         values[1 + i] = F.scale[i] ** 2
 
 

@@ -35,7 +35,7 @@ from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call, pointer, run_kernel
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK, PARAMETERS, SINGULAR, Context
-from holonome.machine.kernel import Kernel
+from holonome.machine.kernel import OPTIMISED_UP_TO, Kernel
 from holonome.machine.layout import CHECKED, appended
 from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
@@ -43,6 +43,11 @@ from holonome.problem.system import System
 EMITTED_UP_TO = 100
 """Coordinates and constraints.  Of larger systems only the nonzeros are emitted: an emitted elimination is
 two to four times as fast as the loops, but takes seconds to derive.
+"""
+
+PROJECTION_OPTIMISED_UP_TO, PIECES_OPTIMISED_UP_TO = 10_000, 2_000
+"""Instructions beyond which it does not pay to compile them well: a projection is called once for a dozen
+evaluations of the derivative, the pieces hardly ever.
 """
 
 _NONE = ((None, None, None), np.zeros(0))
@@ -95,7 +100,8 @@ class Kernels:
         return dense.address if self.dense else self._emitted_kernel(name).address
 
     def _emitted_kernel(self, name: str) -> Kernel:
-        return self.system.kernel(name, getattr(self._emitted, name))
+        limit = PROJECTION_OPTIMISED_UP_TO if name == "projection" else OPTIMISED_UP_TO
+        return self.system.kernel(name, getattr(self._emitted, name), limit)
 
     @property
     def projection_size(self) -> int:
@@ -129,12 +135,14 @@ class Kernels:
     @made_once
     def pieces(self) -> int:
         return (
-            scattered_pieces.address if self.sparse else self.system.kernel("pieces", emitted.pieces).address
+            scattered_pieces.address
+            if self.sparse
+            else self.system.kernel("pieces", emitted.pieces, PIECES_OPTIMISED_UP_TO).address
         )
 
     def context(self, system: System, extra: int = 0) -> np.ndarray:
         """A context for one run of this system, or of a copy with other parameters; ``extra`` doubles are
-        reserved behind the parameters.
+        reserved after the parameters.
         """
         (parameters, unknowns, lam), kept = self._latest.get(extra, _NONE)
         if parameters is system.parameters and unknowns is system.unknowns and lam is system.multipliers:
@@ -153,9 +161,8 @@ class Kernels:
         """What contexts begin with, and the number of zeros that follow."""
         n, m, mg, states = self.n, self.rows, self.position_rows, len(self.system.states)
         template = self.system.context(extra)
-        Context.set(
-            template, coordinates=n, states=states, position_rows=mg, rows=m, pieces=self.pieces, rank=m
-        )
+        Context.set(template, coordinates=n, states=states, position_rows=mg, rows=m, pieces=self.pieces)
+        Context.set(template, rank=m, usual_rank=m)
         sparse = self._saddle.memory if self.sparse else np.zeros(0)
         template = appended(template, Context, 0, left_out=np.zeros(m), sparse=sparse)
         dense = work_memory(n, m, mg, states) if n + m <= LARGEST_DENSE else np.zeros(0)

@@ -75,16 +75,16 @@ def nearest_velocity(
     return v
 
 
-def _constrained_step(W: np.ndarray, J: np.ndarray, wish: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """The d nearest to ``wish`` in the metric W with J d = −residual, in the least-squares sense where J has
-    dependent rows.
+def _constrained_step(W: np.ndarray, J: np.ndarray, target: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """The d nearest to ``target`` in the metric W with J d = −residual, in the least-squares sense where J
+    has dependent rows.
     """
     L = np.linalg.cholesky(W)
     Jw = np.linalg.solve(L, J.T).T
     scale = np.linalg.norm(Jw, axis=1)
     scale[scale == 0] = 1.0
-    correction = np.linalg.lstsq(Jw / scale[:, None], (-residual - J @ wish) / scale, rcond=1e-10)[0]
-    return wish + np.linalg.solve(L.T, correction)
+    correction = np.linalg.lstsq(Jw / scale[:, None], (-residual - J @ target) / scale, rcond=1e-10)[0]
+    return target + np.linalg.solve(L.T, correction)
 
 
 def _metric(M: np.ndarray, metric: str) -> np.ndarray:

@@ -7,13 +7,13 @@ and for dense output.
 the manifold, makes the result the nearest point; the *relaxed* projection omits it and keeps an old
 factorization of H as long as it converges fast (section 4.2).  Runge–Kutta methods project in the same way,
 with a kernel that also evaluates the accelerations (:mod:`holonome.integrators.runge_kutta_steps`); all judge
-the corrections alike (`add_correction`, `has_settled`).
+the corrections alike (`add_correction`, `has_converged`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import casadi as ca
 from numba import njit
@@ -59,7 +59,7 @@ def add_correction(y, d, n, size, scale_q, scale_v, span):
 
 
 @njit(cache=True, inline="always")
-def has_settled(correction, previous, kappa):
+def has_converged(correction, previous, kappa):
     """Whether the next correction would be rounding, as Newton's method converges quadratically, or the last
     one was.
     """
@@ -110,26 +110,16 @@ def projection_kernels(system: System, metric: str, relaxed: bool) -> Projection
     return system.compiled.once(key, lambda: ProjectionKernels(system, metric, relaxed))
 
 
-class Projector(NamedTuple):
-    """Kernels of a projection, and memory: ``z`` for (factorization, e), ``out`` for the result, and
-    ``dense_out`` for that of the dense fallback.
+Projector = namedtuple(
+    "Projector",
+    "n state span projection factors repeated dense size z out dense_out kept",
+)
+"""Kernels of a projection, and memory: ``z`` for (factorization, e), ``out`` for the result, and
+``dense_out`` for that of the dense fallback.
 
-    ``factors`` is zero unless relaxed; ``kept`` holds whether there is a factorization, and its rate of
-    convergence.
-    """
-
-    n: int
-    state: int
-    span: float
-    projection: int
-    factors: int
-    repeated: int
-    dense: int
-    size: int
-    z: Any
-    out: Any
-    dense_out: Any
-    kept: Any
+``factors`` is zero unless relaxed; ``kept`` holds whether there is a factorization, and its rate of
+convergence.
+"""
 
 
 @njit(cache=True)
@@ -160,9 +150,9 @@ def project(J, context, t, y, e, moved):
 
     Returns a status.
     """
-    size, wish, step = J.state, shift(J.z, J.size), shift(J.out, J.state)
+    size, target, step = J.state, shift(J.z, J.size), shift(J.out, J.state)
     for i in range(size):
-        wish[i], moved[i] = e[i], 0.0
+        target[i], moved[i] = e[i], 0.0
     relaxed = J.factors != 0
     fresh, previous = not (relaxed and J.kept[0] > 0.0 and J.kept[1] < _SLOW), math.inf
     for iteration in range(MOST_CORRECTIONS):
@@ -175,17 +165,15 @@ def project(J, context, t, y, e, moved):
             elif not relaxed:
                 step[i] += J.out[i]
             moved[i] += step[i]
-            wish[i] = -moved[i]
+            target[i] = -moved[i]
         correction, _, _ = add_correction(y, step, J.n, size, 0.0, 0.0, J.span)
         if not correction < LARGEST_CORRECTION:
             return SINGULAR
         if relaxed and iteration == 1:
             J.kept[1] = max(J.kept[1], correction / previous)
-        if fresh and has_settled(correction, previous, _USUAL):
+        if fresh and has_converged(correction, previous, _USUAL):
             return OK
-        if not fresh and (
-            correction * max(J.kept[1], 1e-3) <= ROUNDING or 0.5 * previous < correction < 1e-7
-        ):
+        if not fresh and (correction * _SLOW <= ROUNDING or 0.5 * previous < correction < 1e-7):
             return OK
         fresh = not relaxed or J.kept[1] >= _SLOW
         previous = correction

@@ -14,7 +14,7 @@ The kernels have the same inputs and outputs as there.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ from numba import njit
 from holonome.algebra import sparse
 from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
 from holonome.machine.calls import NativeKernel, call, integers, shift
-from holonome.machine.context import OK, SPARE, named_context
+from holonome.machine.context import LEFT_OUT_SHIFT, OK, named_context
 from holonome.problem.system import System
 
 DERIVATIVE, PROJECTION, MULTIPLIERS, ONTO, REGULARITY = range(5)
@@ -42,9 +42,9 @@ class SparseSaddle:
         vectors = [ca.densify(x) for x in (model.f, model.gamma, model.g, model.w, model.r)]
         out = ca.vertcat(K.nz[:], model.D.nz[:], *vectors)
         self.kernel = system.kernel("sparse pieces", lambda model: (model.y, ca.SX(0, 1), out, None))
-        further = D.nnz() + sum(vector.numel() for vector in vectors)
+        extra = D.nnz() + sum(vector.numel() for vector in vectors)
         pattern = self._pattern.ctypes.data
-        self.memory = self.plan.memory(self.kernel.address, pattern, further, 2 * (n + m) + m + 1)
+        self.memory = self.plan.memory(self.kernel.address, pattern, extra, 2 * (n + m) + m + 1)
 
     @property
     def instructions(self) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class SparseSaddle:
 def _leave_out(F, marks, n, m, rows):
     """Set e for marked rows and for those beyond ``rows``; the diagonal is the last entry of its column."""
     for i in range(m):
-        F.values[F.begins[n + i + 1] - 1] = -SPARE if marks[i] != 0.0 or i >= rows else 0.0
+        F.values[F.begins[n + i + 1] - 1] = -LEFT_OUT_SHIFT if marks[i] != 0.0 or i >= rows else 0.0
 
 
 @njit(cache=True)
@@ -111,27 +111,11 @@ def _largest_missed(F, marks, n, rows, left):
     return largest
 
 
-class Equations(NamedTuple):
-    """What the kernel `sparse pieces` wrote, and memory for right-hand sides and solutions."""
-
-    n: int
-    m: int
-    mg: int
-    states: int
-    memory: Any
-    F: Any
-    pattern: Any
-    marks: Any
-    D: Any
-    f: Any
-    gamma: Any
-    g: Any
-    w: Any
-    r: Any
-    right: Any
-    rows: Any
-    solution: Any
-    direction: Any
+Equations = namedtuple(
+    "Equations",
+    "n m mg states memory F pattern marks D f gamma g w r right rows solution direction",
+)
+"""What the kernel `sparse pieces` wrote, and memory for right-hand sides and solutions."""
 
 
 @njit(cache=True)

@@ -31,6 +31,9 @@ from holonome.problem.vectors import require_finite
 SMALL = 1e-3
 """A correction up to this fraction of the largest position (or velocity) is made silently."""
 
+_ROUNDING = 1e-14
+"""Nor is one of this size, where all positions are zero."""
+
 _FAR = 0.1
 """A small system further off than this, relative to its size, is not left to the projection of a step."""
 
@@ -123,6 +126,7 @@ def consistent(
     >>> hn.consistent(pendulum, [0.6, -0.8001]).q.round(6)
     array([ 0.599952, -0.800036])
     """
+    system = getattr(system, "system", system)
     if not isinstance(system, System):
         raise TypeError(f"system: {shown(system)} is not an hn.System")
     t0, repair = checked("t0", t0), checked("repair", repair)
@@ -213,7 +217,7 @@ def _free(system: System, fixed: Sequence[str | int]) -> np.ndarray:
 def _refuse_large(point: Point, q0, v0, q, v, moved_q: float, moved_v: float) -> None:
     names, C = point.system.constraint_names, point(q0, v0)
     remedy = "correct it, or pass repair=True to start from the nearest consistent values"
-    if moved_q > SMALL * max(np.max(np.abs(q)), np.max(np.abs(q0))):
+    if moved_q > max(SMALL * max(np.max(np.abs(q)), np.max(np.abs(q0))), _ROUNDING):
         worst = int(np.argmax(np.abs(C["g"])))
         raise InconsistentStart(
             f"q0 violates the constraints: {names[worst]} = {C['g'][worst]:.3g}; the nearest position is "

@@ -1,4 +1,4 @@
-"""Elastic elements as constraints that give way: the form for smooth motion, whatever the stiffness.
+"""Elastic elements as compliant constraints: the form for smooth motion, for any stiffness.
 
 The forces σ = K c of springs and d = D c′ of dampers are unknowns beside the multipliers, and springs are
 stabilised on both levels as Gear, Gupta & Leimkuhler stabilise constraints, with a second multiplier ν that
@@ -21,7 +21,7 @@ in series with each element,
     s(σ) = τ asinh(η A σ / (τ cj²))
 
 which is 1/η times as stiff as inertia is within a step and never yields more than a few τ, a thousandth of
-the tolerance of c, under whatever load.  It and the term η B ν/cj vanish with the step.
+the tolerance of c, under any load.  It and the term η B ν/cj vanish with the step.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi as ca
-import numpy as np
 
 from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.formulations.implicit import Residual, at, rate_of_states, residual_of, unknowns
 
 SOFTNESS = 1e-6
 """η: compliance of a spring in series, relative to that of inertia within a step."""
@@ -89,7 +88,7 @@ class Compliant(Formulation):
         elastic = model.elastic
         if elastic is None:
             return GGL(self.error_test).residual(model)
-        n, mg, rows, state = model.n, model.position_rows, elastic.c.numel(), model.y.numel()
+        n, mg, rows = model.n, model.position_rows, elastic.c.numel()
         damped = [i for i in range(rows) if not elastic.D[i, :].is_zero()]
         Y, dY, y, dy = unknowns(model, mu=mg, sigma=rows, nu=rows, d=len(damped))
         cj, tolerance = ca.SX.sym("cj"), ca.SX.sym("tolerance", n)
@@ -120,22 +119,9 @@ class Compliant(Formulation):
             K @ (c - s(sigma) - SOFTNESS * B * nu / cj) - sigma,
             (D @ (rate - cj * s(_spread(d, damped, rows)))[damped] - d) if damped else ca.SX(0, 1),
         )
-        size = Y.numel()
         initial = ca.vertcat(ca.SX(mg, 1), K @ c, ca.SX(rows, 1), D @ rate[damped] if damped else ca.SX(0, 1))
-        return Residual(
-            Y,
-            dY,
-            F,
-            (range(state), range(state, size)),
-            tested(self.error_test, model, size),
-            tested(self.newton_test, model, size),
-            model.rows + mg,
-            np.concatenate([np.full(state, -1.0), np.zeros(size - state)]),
-            np.concatenate([np.zeros(state), np.ones(size - state)]),
-            cj,
-            tolerance,
-            initial,
-        )
+        multipliers, others = model.rows + mg, {"cj": cj, "tolerance": tolerance, "initial": initial}
+        return residual_of(model, Y, dY, F, self.error_test, self.newton_test, multipliers, **others)
 
     def _series(self, inertia: ca.SX, tolerance: ca.SX) -> Callable[[ca.SX], ca.SX]:
         """The law s(σ) of the springs in series, from the inertial compliance A/cj² and c's tolerance."""

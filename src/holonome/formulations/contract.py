@@ -1,4 +1,4 @@
-"""What a formulation is: the equations that are solved, whatever advances them.
+"""What a formulation is: the equations that are solved, independent of the integrator.
 
 A formulation is a frozen dataclass derived from `Formulation`.  It may live anywhere; nothing has to be
 registered.
@@ -30,7 +30,7 @@ class Formulation:
 
     Examples
     --------
-    A formulation of one's own, which borrows its equations from another:
+    A custom formulation that takes its equations from another:
 
     >>> from dataclasses import dataclass
     >>> import holonome as hn
@@ -70,7 +70,9 @@ class Formulation:
         return ImplicitKernels(system, repr(self), self.residual)
 
     def for_run(self, span: float, step: float) -> Formulation:
-        """The same, with whatever depends on the run settled: its signed length and constant step size."""
+        """The same with everything fixed that depends on the run, on its signed length and constant step
+        size.
+        """
         return self
 
     def with_projection(self, wanted: bool) -> Formulation:

@@ -2,7 +2,7 @@
 
     1.  The discretised equations of index 1, (1.5), are solved by Newton's method,
         starting from past values that were projected:  ŷ_n.                                 (2.4)
-    2.  ‖y_n − ŷ_n‖ = min  subject to  φ(y_n) = 0.  The run goes on from these values.       (2.5)
+    2.  ‖y_n − ŷ_n‖ = min  subject to  φ(y_n) = 0.  The run continues from these values.     (2.5)
 
 φ collects g(t, q), w(t, q, v) and further invariants; H = φ′.  The minimum is found by Gauss–Newton (section
 4.2),

@@ -31,7 +31,7 @@ Deviations from the paper, where it is wrong.  P Pᵀ = I + QᵀQ, not I (Remark
 0 instead of P r = 0, and (2.23) … (2.26) follow it; they drop the factor (I + QᵀQ)⁻¹ as well.  Remark 3.1
 would need the annihilator of M⁻¹Gᵀ; with r₂ as above nothing of it is needed.
 
-With velocity constraints C has the rows of G first and theirs behind; the elimination of Cᵀ contains that of
+With velocity constraints C has the rows of G first, then theirs; the elimination of Cᵀ contains that of
 Gᵀ.  Rows that depend on those before them are left out.
 
 References
@@ -73,8 +73,8 @@ def _split_in(block):
 
 
 _GROWTH, _ACCEPTABLE = 2.0, 4.0
-"""The split is chosen anew when the largest entry of Q has grown by the first factor since, and is larger
-than the second.
+"""The split is chosen again when the largest entry of Q has grown by the first factor since the last choice,
+and is larger than the second.
 """
 
 LARGEST_SPLIT = 200_000_000
@@ -189,7 +189,7 @@ class PredictionKernels(ImplicitKernels):
             "equations": ImplicitKernels.F.__get__(self),
             "jacobian": self._address("jacobian", transposed) if m else 0,
             "mask": self.size,
-            "spare": m + mg,
+            "row_shift": m + mg,
             "T": n * m,
             "T_end": n * m,
             "order": m,
@@ -201,11 +201,11 @@ class PredictionKernels(ImplicitKernels):
 
     @property
     def borrowed(self) -> dict[str, int]:
-        """Vectors of BDF that stand in the block, and where: the weights of the error test."""
+        """Vectors of BDF that lie in the block, and where: the weights of the error test."""
         return {"error_mask": _place_of("mask", self.block)} if self.error_test else {}
 
     def splits(self, block: np.ndarray) -> int:
-        """How often the coordinates were split anew."""
+        """How often the split of the coordinates was changed."""
         return int(Split.of(block, _OWN)["changes"])
 
 
@@ -236,7 +236,7 @@ class SplitKernels(PredictionKernels):
     @property
     def borrowed(self) -> dict[str, int]:
         """The weights of the error test, and e."""
-        return super().borrowed | {"spare": _place_of("spare", self.block)}
+        return super().borrowed | {"row_shift": _place_of("row_shift", self.block)}
 
 
 @njit(cache=True)
@@ -262,7 +262,7 @@ def _equations(b, t, y, context, out):
 
 @njit(cache=True)
 def _split_anew(b, t, y, context):
-    """Choose the split at a position; whether another matrix is due."""
+    """Choose the split at a position; whether a new matrix is needed."""
     call(b.jacobian, t, y, y, context, b.T)
     changed = split.choose(b, b.T)
     split.measure(b, b.T)
@@ -274,7 +274,7 @@ def _split_anew(b, t, y, context):
 
 @NativeKernel
 def split_at_prediction(t, y, block, context, out):
-    """Check the split at the predicted position, choose it anew if need be; out = (λ, μ) for the matrix: s
+    """Check the split at the predicted position, choose another if necessary; out = (λ, μ) for the matrix: s
     for CS, zero for CM.
     """
     b, state = _split_in(block), formulation_state(block)

@@ -10,12 +10,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi as ca
-import numpy as np
 
 from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.implicit import ImplicitKernels, Residual, at, rate_of_states, tested, unknowns
+from holonome.formulations.implicit import (
+    ImplicitKernels,
+    Residual,
+    at,
+    balance,
+    rate_of_states,
+    residual_of,
+    unknowns,
+)
 from holonome.problem.system import System
 
 
@@ -67,27 +74,17 @@ class GGL(Formulation):
             )
 
     def residual(self, model: Model) -> Residual:
-        m, mg, state = model.rows, model.position_rows, model.y.numel()
+        mg = model.position_rows
         Y, dY, y, dy = unknowns(model, mu=mg)
         F = ca.vertcat(
             dy["q"] - y["v"] + at(model, model.G, y).T @ y["mu"],
-            at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            balance(model, y, dy["v"]),
             rate_of_states(model, y, dy),
             at(model, model.w, y),
             at(model, model.g, y),
         )
-        error_tested = tested("all" if self.independent else self.error_test, model, Y.numel())
-        return Residual(
-            Y,
-            dY,
-            F,
-            (range(state), range(state, Y.numel())),
-            error_tested,
-            tested(self.newton_test, model, Y.numel()),
-            m + mg,
-            np.concatenate([np.full(state, -1.0), np.zeros(m + mg)]),
-            np.concatenate([np.zeros(state), np.ones(m + mg)]),
-        )
+        error_test = "all" if self.independent else self.error_test
+        return residual_of(model, Y, dY, F, error_test, self.newton_test, model.rows + mg)
 
     def kernels(self, system: System) -> ImplicitKernels:
         if not self.predict_multipliers:

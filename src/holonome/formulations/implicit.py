@@ -1,4 +1,4 @@
-"""What every implicit formulation shares: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′,
+"""What all implicit formulations share: a residual F(t, Y, Y′) = 0, its Newton matrix ∂F/∂Y + cj ∂F/∂Y′,
 and code for both.
 
 Y begins with (q, v, s, λ).  CasADi derives the matrix exactly from the residual.  Its elimination is emitted
@@ -19,7 +19,7 @@ Kernels, with y = (Y, Y′):
     nonzeros      z = (cj, e, tolerances of q), out = the nonzeros of the matrix, column by column;
                   for large systems
     matrix        z = (cj, e, tolerances of q), out = the matrix, row by row, rows and columns scaled by
-                  powers of cj; for the dense elimination, which clears the memory beforehand
+                  powers of cj; for the dense elimination, which clears the memory first
 
 e_i, one for each multiplier, is zero, or very large where the constraint depends on others: it is subtracted
 from the diagonal, so that this row says that its multiplier does not change.
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -47,7 +48,7 @@ from holonome.problem.system import System
 class FormulationState(Layout):
     """What a formulation's own memory begins with, of formulations that predict multipliers."""
 
-    fresh: Whole  # whether a new matrix is due
+    fresh: Whole  # whether a new matrix will be computed
     changed: Whole  # whether the formulation asks for one
 
 
@@ -75,16 +76,16 @@ class Residual:
     error_tested, newton_tested
         Which unknowns the error test and the convergence test of Newton's method see.
     multipliers
-        How many unknowns behind q and v are multipliers, whose rows are constraints.
+        How many unknowns after q and v are multipliers, whose rows are constraints.
     row_powers, column_powers
         Powers of cj by which rows and unknowns are scaled so that the condition of the matrix stays bounded
         as h → 0.
     cj, tolerance
         Symbols under which F may ask for the leading coefficient and for the tolerances of the positions.
     accelerations
-        Whether the unknowns behind λ are the accelerations.
+        Whether the unknowns after λ are the accelerations.
     initial
-        Values of the unknowns behind q, v, s, λ at the start, as expressions of these; None is zero.
+        Values of the unknowns after q, v, s, λ at the start, as expressions of these; None is zero.
 
     Examples
     --------
@@ -113,9 +114,9 @@ class Residual:
         return self.Y.numel()
 
 
-def unknowns(model: Model, **further: int) -> tuple[ca.SX, ca.SX, dict[str, ca.SX], dict[str, ca.SX]]:
-    """Symbols Y = (q, v, s, λ, further …) and Y′, whole and by name."""
-    sizes = {"q": model.n, "v": model.n, "s": model.states, "lam": model.rows, **further}
+def unknowns(model: Model, **others: int) -> tuple[ca.SX, ca.SX, dict[str, ca.SX], dict[str, ca.SX]]:
+    """Symbols Y = (q, v, s, λ, others …) and Y′, whole and by name."""
+    sizes = {"q": model.n, "v": model.n, "s": model.states, "lam": model.rows, **others}
     y = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
     dy = {name: ca.SX.sym("d" + name, size) for name, size in sizes.items()}
     return ca.vertcat(*y.values()), ca.vertcat(*dy.values()), y, dy
@@ -126,6 +127,12 @@ def at(model: Model, expression: ca.SX, y: dict[str, ca.SX]) -> ca.SX:
     lam = (model.lam, y["lam"]) if model.lam.numel() else (ca.SX(0, 1), ca.SX(0, 1))
     old, new = ca.vertcat(model.y, lam[0]), ca.vertcat(y["q"], y["v"], y["s"], lam[1])
     return ca.substitute(expression, old, new)
+
+
+def balance(model: Model, y: dict[str, ca.SX], a: ca.SX) -> ca.SX:
+    """The equations of motion, M a + Cᵀ λ − f."""
+    M, C, f = (at(model, part, y) for part in (model.M, model.C, model.f))
+    return M @ a + C.T @ y["lam"] - f
 
 
 def rate_of_states(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:
@@ -141,6 +148,27 @@ def tested(which: str, model: Model, size: int) -> np.ndarray:
     return ((number < count) | ((number >= 2 * n) & (number < state))).astype(float)
 
 
+def residual_of(
+    model: Model,
+    Y: ca.SX,
+    dY: ca.SX,
+    F: ca.SX,
+    error_test: str,
+    newton_test: str,
+    multipliers: int,
+    **others: Any,
+) -> Residual:
+    """A residual with (q, v, s) in one group and all that follows in another.  Unless other powers are given,
+    rows of the first are scaled by 1/cj and unknowns of the second by cj.
+    """
+    state, size = model.y.numel(), Y.numel()
+    behind = (np.arange(size) >= state).astype(float)
+    groups = range(state), range(state, size)
+    tests = tested(error_test, model, size), tested(newton_test, model, size)
+    powers: dict[str, Any] = {"row_powers": behind - 1, "column_powers": behind}
+    return Residual(Y, dY, F, groups, *tests, multipliers, **powers | others)
+
+
 class ImplicitKernels:
     """Addresses of the kernels of a formulation for one system."""
 
@@ -150,14 +178,14 @@ class ImplicitKernels:
         self._lengths: dict[str, int] = {}
 
     @made_once
-    def _spare(self) -> ca.SX:
+    def _row_shift(self) -> ca.SX:
         return ca.SX.sym("e", self.residual.multipliers)
 
     @made_once
     def _matrix(self) -> ca.SX:
         r, first = self.residual, self.system.state_size
-        spare = ca.vertcat(ca.SX(first, 1), self._spare, ca.SX(self.size - first - r.multipliers, 1))
-        matrix = ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(spare)
+        row_shift = ca.vertcat(ca.SX(first, 1), self._row_shift, ca.SX(self.size - first - r.multipliers, 1))
+        matrix = ca.jacobian(r.F, r.Y) + r.cj * ca.jacobian(r.F, r.dY) - ca.diag(row_shift)
         return matrix + self._by_unknowns() + self._by_supplied_values()
 
     def _by_unknowns(self) -> ca.SX:
@@ -179,7 +207,7 @@ class ImplicitKernels:
 
     @property
     def _z(self) -> ca.SX:
-        return ca.vertcat(self.residual.cj, self._spare, self.residual.tolerance)
+        return ca.vertcat(self.residual.cj, self._row_shift, self.residual.tolerance)
 
     @property
     def sparse(self) -> bool:
@@ -246,10 +274,10 @@ class ImplicitKernels:
         return np.zeros(1 + self.system.n)
 
     borrowed: Mapping[str, int] = {}
-    """Vectors of BDF that stand in that memory, and where."""
+    """Vectors of BDF that lie in that memory, and where."""
 
     def splits(self, block: np.ndarray) -> int:
-        """How often the coordinates were split anew."""
+        """How often the split of the coordinates was changed."""
         return 0
 
     @made_once

@@ -126,8 +126,8 @@ class Index1(Formulation):
 
 @dataclass(frozen=True)
 class BaumgarteIndex1(Index1):
-    """Baumgarte's stabilisation in a run.  α and β stand in its context, so that runs with others share all
-    code: they are equal.
+    """Baumgarte's stabilisation in a run.  α and β are part of its context, so that runs with others share
+    all code: they are equal.
     """
 
     alpha: float = field(default=0.0, compare=False, repr=False)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi as ca
-import numpy as np
 
 from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.formulations.implicit import Residual, at, balance, rate_of_states, residual_of, unknowns
 
 
 @dataclass(frozen=True)
@@ -47,22 +46,11 @@ class Index2(Formulation):
         check_fields(self)
 
     def residual(self, model: Model) -> Residual:
-        m, state = model.rows, model.y.numel()
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
             dy["q"] - y["v"],
-            at(model, model.M, y) @ dy["v"] + at(model, model.C, y).T @ y["lam"] - at(model, model.f, y),
+            balance(model, y, dy["v"]),
             rate_of_states(model, y, dy),
             at(model, model.w, y),
         )
-        return Residual(
-            Y,
-            dY,
-            F,
-            (range(state), range(state, Y.numel())),
-            tested(self.error_test, model, Y.numel()),
-            tested("qv", model, Y.numel()),
-            m,
-            np.concatenate([np.full(state, -1.0), np.zeros(m)]),
-            np.concatenate([np.zeros(state), np.ones(m)]),
-        )
+        return residual_of(model, Y, dY, F, self.error_test, "qv", model.rows)

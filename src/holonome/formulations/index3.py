@@ -14,7 +14,7 @@ import numpy as np
 from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.formulations.implicit import Residual, at, balance, rate_of_states, residual_of, unknowns
 
 
 @dataclass(frozen=True)
@@ -46,33 +46,17 @@ class Index3(Formulation):
         check_fields(self)
 
     def residual(self, model: Model) -> Residual:
-        n, m, k, state = model.n, model.rows, model.states, model.y.numel()
         Y, dY, y, dy = unknowns(model)
-        C = at(model, model.C, y)
         F = ca.vertcat(
             dy["q"] - y["v"],
-            at(model, model.M, y) @ dy["v"] + C.T @ y["lam"] - at(model, model.f, y),
+            balance(model, y, dy["v"]),
             rate_of_states(model, y, dy),
             at(model, model.g, y),
             at(model, model.h, y),
         )
-        powers = np.concatenate(
-            [
-                np.full(n, -1.0),
-                np.full(n, -2.0),
-                np.full(k, -1.0),
-                np.zeros(model.position_rows),
-                np.full(model.h.numel(), -1.0),
-            ]
-        )
-        return Residual(
-            Y,
-            dY,
-            F,
-            (range(state), range(state, Y.numel())),
-            tested(self.error_test, model, Y.numel()),
-            tested(self.error_test, model, Y.numel()),
-            m,
-            powers,
-            np.concatenate([np.zeros(n), np.ones(n), np.zeros(k), np.full(m, 2.0)]),
-        )
+        parts = model.n, model.n, model.states, model.position_rows, model.h.numel()
+        powers = {
+            "row_powers": np.repeat([-1.0, -2.0, -1.0, 0.0, -1.0], parts),
+            "column_powers": np.repeat([0.0, 1.0, 0.0, 2.0, 2.0], parts),
+        }
+        return residual_of(model, Y, dY, F, self.error_test, self.error_test, model.rows, **powers)

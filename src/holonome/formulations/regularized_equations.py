@@ -23,8 +23,8 @@ y_s = ε y_{s−1} + E (α₁ (G f + g_t) + α₂ g), a regular system for any �
 Baumgarte's method (2.13).
 
 (GB)⁻¹ is applied through the orthogonalised rows of G, each scaled to length one before: P and B(GB)⁻¹g do
-not depend on the scaling, so that a row may vanish along the way as long as its direction has a limit.  In
-the exact singular point the kernel says SINGULAR and (B y)_s keeps its last value.
+not depend on the scaling, so that a row may vanish along the way as long as its direction has a limit.
+Exactly at a singular point the kernel returns SINGULAR and (B y)_s keeps its last value.
 
 Backward in time stability asks for −ε, and for signs of α₁, α₂, α₃ that alternate: what is meant are
 derivatives in the direction of the run.
@@ -242,7 +242,7 @@ class Iteration:
         return self._out(self.motion(y), y, size)
 
     def residual(self, apply: Callable = _plainly) -> Residual:
-        """For BDF: Y = (x_s, y_s), y_s an unknown of its own; F may ask for ε and y_{s−1}."""
+        """For BDF: Y = (x_s, y_s), y_s is a separate unknown; F may ask for ε and y_{s−1}."""
         F = ca.vertcat(self.dx - self.motion(self.unknown, apply), self.unknown - self.y(apply))
         size, whole = self.dx.numel(), F.numel()
         mask = np.concatenate([np.ones(size), np.zeros(self.carried)])

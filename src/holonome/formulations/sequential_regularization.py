@@ -1,4 +1,4 @@
-"""Sequential regularization of Ascher & Lin 1995: what the user chooses, and the kernels of a system.
+"""Sequential regularization of Ascher & Lin 1995: the user's options, and the kernels of a system.
 
 The equations are in :mod:`holonome.formulations.regularized_equations`.
 
@@ -151,7 +151,8 @@ class Regularized:
     """
 
     def __init__(self, system: System | HigherIndex, srm: SRM, direction: int) -> None:
-        self.system, self.srm, self.direction = system, srm, direction
+        self.system, self.srm = system, srm
+        self._name = f"SRM {(srm.variant, srm.E, srm.alpha, direction)!r}"
         if system.m == 0:
             raise ValueError("method: SRM regularizes constraints, and this system has none; use 'dop853'")
         if system.mechanical:
@@ -200,10 +201,6 @@ class Regularized:
             raise ModelError(f"E has shape {shape}; expected ({size}, {size})")
         return ca.reshape(flat, size, size).T
 
-    @property
-    def _name(self) -> str:
-        return f"SRM {(self.srm.variant, self.srm.E, self.srm.alpha, self.direction)!r}"
-
     @made_once
     def implicit(self) -> RegularizedImplicit:
         """The kernels for BDF."""
@@ -247,7 +244,8 @@ class RegularizedImplicit(ImplicitKernels):
     """Addresses of the kernels for one iteration by BDF; with z = (cj, ε, y_{s−1})."""
 
     def __init__(self, system: System | HigherIndex, name: str, iteration: Iteration) -> None:
-        self.system, self.name, self.iteration, self.residual = system, name, iteration, iteration.residual()  # type: ignore[assignment]
+        self.system, self.name, self.iteration = system, name, iteration  # type: ignore[assignment]
+        self.residual = iteration.residual()
         self.size = self.residual.size
         self._lengths = {}
 

@@ -5,7 +5,7 @@ elimination with row pivoting on Cᵀ (2.2), and what is computed with its facto
 from numba import njit
 
 from holonome.machine.calls import shift
-from holonome.machine.context import SPARE
+from holonome.machine.context import LEFT_OUT_SHIFT
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _DEPENDENT = 1e-9
@@ -30,9 +30,9 @@ class Split(Layout):
     position_rank: Whole
     kappa: Real
     largest: Real  # entry of Q
-    changes: Whole  # how often the split was chosen anew
+    changes: Whole  # how often the split was changed
     mask: Vector  # weights of the error test
-    spare: Vector  # e, which marks the rows that are left out
+    row_shift: Vector  # e, which marks the rows that are left out
     T: Vector  # Cᵀ, eliminated; n × m, by rows
     T_end: Vector  # the same at the end of a step
     order: Vector  # pivot rows, so the dependent coordinates
@@ -44,8 +44,8 @@ class Split(Layout):
 
 @njit(cache=True)
 def _eliminate(b, T, k):
-    """Step k of (2.2): multipliers below the pivot, in the rows that are no pivots yet, and what they do to
-    the columns behind.
+    """Step k of (2.2): multipliers below the pivot, in the rows that are not pivots yet, and the update of
+    the columns that follow.
     """
     m, place, pivot, column = b.rows, b.place, int(b.order[k]), int(b.columns[k])
     for i in range(b.coordinates):
@@ -59,7 +59,7 @@ def _eliminate(b, T, k):
 
 @njit(cache=True)
 def _largest_free(b, T, j):
-    """The row of the largest entry of a column among those that are no pivots; −1 if the column depends on
+    """The row of the largest entry of a column among those that are not pivots; −1 if the column depends on
     others.
     """
     best, size = -1, _DEPENDENT * b.scale[j]
@@ -87,11 +87,11 @@ def choose(b, T):
             b.scale[j] = max(b.scale[j], abs(T[i * m + j]))
     for j in range(m):
         best = _largest_free(b, T, j)
-        e = SPARE if best < 0 else 0.0
-        changed = changed or b.spare[j] != e
-        b.spare[j] = e
+        e = LEFT_OUT_SHIFT if best < 0 else 0.0
+        changed = changed or b.row_shift[j] != e
+        b.row_shift[j] = e
         if j < mg:
-            b.spare[m + j] = e
+            b.row_shift[m + j] = e
         if best < 0:
             continue
         b.order[b.rank] = best

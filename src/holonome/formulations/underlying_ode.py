@@ -19,7 +19,7 @@ from holonome.dynamics.emitted import Emitted
 from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.implicit import Residual, at, rate_of_states, tested, unknowns
+from holonome.formulations.implicit import Residual, at, rate_of_states, residual_of, unknowns
 from holonome.problem.system import System
 
 LARGEST_DERIVED = 500
@@ -87,7 +87,7 @@ class UnderlyingODE(Formulation):
                 f"method: BDF on the underlying ODE needs M⁻¹, but mass[{without[0]}, {without[0]}] is zero. "
                 "Use 'bdf' or 'ggl', or an explicit method"
             )
-        emitted, state = Emitted(model), model.y.numel()
+        emitted = Emitted(model)
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
             dy["q"] - y["v"],
@@ -95,14 +95,4 @@ class UnderlyingODE(Formulation):
             rate_of_states(model, y, dy),
             y["lam"] - at(model, emitted.implied, y),
         )
-        return Residual(
-            Y,
-            dY,
-            F,
-            (range(state), range(state, Y.numel())),
-            tested("qv", model, Y.numel()),
-            tested("qv", model, Y.numel()),
-            0,
-            np.concatenate([np.full(state, -1.0), np.zeros(model.rows)]),
-            np.zeros(Y.numel()),
-        )
+        return residual_of(model, Y, dY, F, "qv", "qv", 0, column_powers=np.zeros(Y.numel()))

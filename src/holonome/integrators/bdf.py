@@ -1,4 +1,4 @@
-"""Backward differentiation formulas: what the user chooses, and how they meet a system.
+"""Backward differentiation formulas: the user's options, and the stepper for a system.
 
 The formulas are in :mod:`holonome.integrators.dassl`, a step is in :mod:`holonome.integrators.bdf_steps`.
 """
@@ -40,7 +40,7 @@ from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.sequential import ImplicitSequential
 from holonome.integrators.start_check import check_start
 from holonome.machine.calls import run_kernel
-from holonome.machine.context import OK, SPARE, Context
+from holonome.machine.context import LEFT_OUT_SHIFT, OK, Context
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def matrix_counts(memory: np.ndarray) -> dict[str, int]:
 
 
 def newton_fields(integrator: BDF, constant: float) -> dict[str, Any]:
-    """What BDF is told about its order and Newton's method."""
+    """Settings for order and Newton's method."""
     return {
         "max_order": integrator.order or integrator.max_order,
         "max_iterations": 10 if constant else 4,
@@ -235,7 +235,7 @@ class BDFStepper(Stepper):
             "newton_mask": residual.newton_tested,
             "row_powers": residual.row_powers if len(residual.row_powers) else size,
             "column_powers": residual.column_powers if len(residual.column_powers) else size,
-            "spare": residual.multipliers,
+            "row_shift": residual.multipliers,
             "block": block,
             "scratch_of_state": state,
             "moved": state,
@@ -248,7 +248,7 @@ class BDFStepper(Stepper):
         ]
 
     def finish_layout(self, memory: np.ndarray) -> None:
-        """Some vectors stand in the formulation's own memory."""
+        """Some vectors lie in the formulation's own memory."""
         record = BDFState.of(memory, OWN)
         for name, offset in self.compiled.borrowed.items():
             record[name] = record["block"] + offset
@@ -282,8 +282,8 @@ class BDFStepper(Stepper):
     def _leave_out_redundant(
         self, memory: np.ndarray, context: np.ndarray, t0: float, y: np.ndarray, lam: np.ndarray
     ) -> None:
-        """Rows that always follow from others are left out and get no multiplier; in a singular position BDF
-        cannot start.
+        """Leave out rows that always follow from others, which then have no multiplier; at a singular
+        position BDF cannot start.
         """
         system, m, mg = self.system, self.system.m, self.system.model.position_rows
         pieces = kernels(system).evaluate_pieces(context, t0, y)
@@ -307,10 +307,10 @@ class BDFStepper(Stepper):
         force = lam @ C
         lam[:] = 0.0
         lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
-        spare = BDFState.vector(memory, "spare", OWN)
-        spare[list(self.left_out)] = SPARE
+        row_shift = BDFState.vector(memory, "row_shift", OWN)
+        row_shift[list(self.left_out)] = LEFT_OUT_SHIFT
         if multipliers > m:
-            spare[[m + i for i in self.left_out if i < mg]] = SPARE
+            row_shift[[m + i for i in self.left_out if i < mg]] = LEFT_OUT_SHIFT
 
     def _fill(
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
@@ -368,7 +368,7 @@ class BDFStepper(Stepper):
         return run["nfev"] * evaluation + matrices * factorization + steps * 30 * self.compiled.size
 
     def expect_disturbance(self, memory: np.ndarray) -> None:
-        """A method at its stability limit leaves errors in the fast motions: let order and step rise
+        """A method at its stability limit leaves errors in the fast motions, so order and step increase
         together.
         """
         BDFState.set(memory, OWN, new_starts=1)
@@ -386,18 +386,14 @@ class BDFStepper(Stepper):
 class BDFOutput(DenseOutput):
     """Inside a step of BDF: its polynomial, brought onto the manifold."""
 
-    def __init__(self, stepper: Stepper, record: Record) -> None:
-        super().__init__(stepper, record)
-        self.steps, self.first = record.steps, record.first_state
-
     @property
     def _begins(self) -> tuple[np.ndarray, np.ndarray]:
         """The start, and where the polynomial of each step but the last ends."""
-        steps, at, size = self.steps[:-1], STEP_COLUMNS + MOST + 1, self.first.size
-        times = np.append(self._ends[0], steps[:, 0] + steps[:, 1])
-        return times, np.vstack([self.first, steps[:, at : at + size]])
+        steps, at, first = self.record.steps[:-1], STEP_COLUMNS + MOST + 1, self.record.first_state
+        times = np.append(self.record.t0, steps[:, 0] + steps[:, 1])
+        return times, np.vstack([first, steps[:, at : at + first.size]])
 
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        memory, (begin, end) = self.stepper.memory(0), self._limits
-        RunState.set(memory, t_start=begin, t_end=end)
-        return bdf_steps.evaluate(memory, context, self.steps, wanted, out)
+        memory, record, steps = self.stepper.memory(0), self.record, self._steps_with(wanted, "left")
+        RunState.set(memory, t_start=record.t0, t_end=record.t_end)
+        return bdf_steps.evaluate(memory, context, record.steps, steps, wanted, out)

@@ -1,5 +1,5 @@
-"""Backward differentiation formulas: what a step of BDF does with Newton's method, projection and its
-history.
+"""Backward differentiation formulas: a step with Newton's method, projection and the update of
+its history.
 
 References
 ----------
@@ -8,15 +8,15 @@ Differential-Algebraic Equations, SIAM 1996, chapter 5.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from numba import njit
 
 from holonome.dynamics.projection import Projector, project
 from holonome.formulations.implicit import formulation_state
-from holonome.integrators import dassl, loop, newton, rank_watch
+from holonome.integrators import dassl, loop, newton
 from holonome.integrators.dassl import MOST
-from holonome.integrators.loop import OWN, rank_watch_in, run_state, target
+from holonome.integrators.loop import OWN, leave, run_state, target, watch_ends
 from holonome.machine.calls import NativeKernel, call, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED
 from holonome.machine.layout import Layout, Real, Vector, Whole
@@ -28,7 +28,7 @@ class BDFState(Layout):
     unknowns: Whole
     coordinates: Whole
     state: Whole  # numbers of q, v and s
-    multipliers: Whole  # unknowns behind them whose rows are constraints
+    multipliers: Whole  # unknowns after them whose rows are constraints
     factor_count: Whole  # numbers of an emitted factorization
     residual: Whole  # addresses
     factors_kernel: Whole
@@ -36,7 +36,7 @@ class BDFState(Layout):
     matrix: Whole
     prediction: Whole  # of the multipliers; 0: extrapolated
     after: Whole  # multipliers at the end of a step; 0: they are unknowns
-    dense_projection: Whole  # 0: the solution between steps stays as it is
+    dense_projection: Whole  # 0: the solution between steps is not projected
     projection: Whole
     projection_factors: Whole
     projection_repeated: Whole
@@ -94,7 +94,7 @@ class BDFState(Layout):
     row_powers: Vector
     column_powers: Vector
     atol: Vector
-    spare: Vector
+    row_shift: Vector
     block: Vector
     phi: Vector
     scratch_of_state: Vector
@@ -108,50 +108,14 @@ class BDFState(Layout):
 named = BDFState.named()
 
 
-class Work(NamedTuple):
-    """The memory taken apart once."""
-
-    memory: Any
-    run: Any
-    s: Any
-    size: int
-    n: int
-    state: int
-    residual_kernel: int
-    factors_kernel: int
-    solution_kernel: int
-    matrix_kernel: int
-    factor_count: int
-    newton_tolerance: float
-    rate_floor: float
-    error_count: float
-    newton_count: float
-    rtol: float
-    multipliers: int
-    tolerances: int
-    atol: Any
-    y: Any
-    phi: Any
-    psi: Any
-    alpha: Any
-    beta: Any
-    sigma: Any
-    gamma: Any
-    error_weights: Any
-    newton_weights: Any
-    e: Any
-    delta: Any
-    scratch: Any
-    factors: Any
-    dense: Any
-    pivots: Any
-    row_scale: Any
-    error_mask: Any
-    newton_mask: Any
-    row_powers: Any
-    column_powers: Any
-    spare: Any
-    block: Any
+Work = namedtuple(
+    "Work",
+    "memory run s size n state residual_kernel factors_kernel solution_kernel matrix_kernel factor_count "
+    "newton_tolerance rate_floor error_count newton_count rtol multipliers tolerances atol y phi psi "
+    "alpha beta sigma gamma error_weights newton_weights e delta scratch factors dense pivots row_scale "
+    "error_mask newton_mask row_powers column_powers row_shift block",
+)
+"""The memory taken apart once."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -203,7 +167,7 @@ def parts(memory):
         newton_mask,
         s.row_powers,
         s.column_powers,
-        s.spare,
+        s.row_shift,
         s.block,
     )
 
@@ -267,8 +231,8 @@ def _find_multipliers(w, context, t, k):
 
 
 @njit(cache=True, error_model="numpy")
-def fit_end(w):
-    """The step to try: it may be shortened to meet the end, or stretched a little."""
+def propose(w):
+    """The step to try: shortened or stretched a little to end exactly at the target."""
     run = w.run
     h, left = run.h, target(run) - run.t
     if run.constant > 0.0:
@@ -279,7 +243,7 @@ def fit_end(w):
 
 
 @njit(cache=True, error_model="numpy")
-def _begin(w, context):
+def begin(w, context):
     """A run of constant order has its history already."""
     largest = 0.0
     for i in range(w.state):
@@ -314,12 +278,11 @@ def _projector(w):
 
 
 @njit(cache=True, error_model="numpy")
-def judged(w, status, error):
+def outcome_of(w, status, error):
     """The outcome of an attempt from the status of its kernels and its error."""
     w.run.error = error
     if status == INTERRUPTED:
-        w.run.code = loop.STOPPED
-        return loop.LEAVE
+        return leave(w, loop.STOPPED)
     if w.s.converged:
         accepted = error <= 1.0 or (w.run.constant > 0.0 and error - error == 0.0)
         return loop.ACCEPTED if accepted else loop.ERROR_TEST
@@ -329,7 +292,7 @@ def judged(w, status, error):
 
 
 @njit(cache=True, error_model="numpy")
-def _attempt(w, context, t, h):
+def attempt(w, context, t, h):
     """Newton's method at the end of a step, projection, and the error."""
     s = w.s
     k = s.order
@@ -349,7 +312,7 @@ def _attempt(w, context, t, h):
         if s.project:
             for i in range(w.state):
                 w.e[i] = before[i] + moved[i]
-    return judged(w, status, s.ck * size_of_e)
+    return outcome_of(w, status, s.ck * size_of_e)
 
 
 @njit(cache=True, error_model="numpy")
@@ -396,29 +359,13 @@ def reject(w, t, h, cause):
 
 
 @njit(cache=True, error_model="numpy")
-def _watch(w, context, found):
-    run = w.run
-    step = rank_watch.Step(run.t_old, run.y_old, shift(run.y_old, w.n), run.t, run.y, shift(run.y, w.n))
-    run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
-
-
-@njit(cache=True, error_model="numpy")
-def _resume(w, context):
+def resume(w, context):
     dassl.start(w)
     return OK
 
 
-advance = loop.advance_with(
-    __name__,
-    parts=parts,
-    begin=_begin,
-    propose=fit_end,
-    attempt=_attempt,
-    reject=reject,
-    accept=accept,
-    watch=_watch,
-    resume=_resume,
-)
+watch = watch_ends
+advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
@@ -464,32 +411,17 @@ def polynomial_columns(size: int) -> int:
     return (MOST + 1) * (1 + size)
 
 
-@njit(cache=True)
-def _step_with(rows, direction, t):
-    """Number of the step in which t lies."""
-    lower, upper = 0, rows.shape[0] - 1
-    while lower < upper:
-        middle = (lower + upper) // 2
-        if direction * (rows[middle, 0] + rows[middle, 1]) < direction * t:
-            lower = middle + 1
-        else:
-            upper = middle
-    return lower
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(memory_array, context_array, rows, wanted, out):
-    """The solution at many times from the stored polynomials; ``rows`` are ordered along the run.
-
-    Returns the number done.
+def evaluate(memory_array, context_array, rows, steps, wanted, out):
+    """The solution at many times from the stored polynomials; ``steps`` are the numbers of the rows in whose
+    steps the times lie.  Returns the number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
     w = parts(memory)
     count, current, at = w.run.size, -1, loop.STEP_COLUMNS
-    direction = 1.0 if rows[0, 1] > 0.0 else -1.0
     value = w.run.y_event
     for number in range(wanted.size):
-        row = _step_with(rows, direction, wanted[number])
+        row = steps[number]
         if row != current:
             k = int(rows[row, 5])
             w.s.centre = rows[row, 0] + rows[row, 1]

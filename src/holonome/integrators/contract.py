@@ -10,7 +10,8 @@ registered.
 
 A stepper belongs to one system and one formulation, and serves any number of runs:
 
-4.  `_own` lays out its memory, behind the `RunState` of every run; ``layout_key`` is what that depends on.
+4.  `_own` lays out its memory, which follows the `RunState` of every run; ``layout_key`` is what that depends
+    on.
 5.  `begin` fills in the initial values, or says why the run cannot start.
 6.  ``advance`` is the compiled loop (:mod:`holonome.integrators.loop`) with the functions of its family.
 7.  `dense_output` is the solution between the steps.
@@ -24,12 +25,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, kernels, over_points
+from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels, over_points
 from holonome.dynamics.sparse_saddle import sparse_regularity
 from holonome.errors import ModelError
 from holonome.formulations.contract import Formulation
@@ -98,7 +98,7 @@ class Stepper(ABC):
 
     advance: Callable[..., int]
     interpolant: NativeKernel
-    preview: NativeKernel | None = None  # where a cheaper one is almost right, and good enough to see events
+    preview: NativeKernel | None = None  # a cheaper approximation, good enough to detect events
     layout_key: tuple  # what its memory depends on, beside the system
     columns: int
     given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
@@ -164,7 +164,7 @@ class Stepper(ABC):
         return 0.0
 
     def new_context(self, extra: int = 0) -> np.ndarray:
-        """A context for a run, with room for so many doubles behind the parameters."""
+        """A context for a run, with room for so many doubles after the parameters."""
         return kernels(self.system).context(self.system, extra)
 
     def context(self) -> np.ndarray:
@@ -174,7 +174,7 @@ class Stepper(ABC):
         return context
 
     def expect_disturbance(self, memory: np.ndarray) -> None:  # noqa: B027
-        """Be told that the initial values contain errors in fast motions."""
+        """Prepare for initial values with errors in fast motions."""
 
     def prepare_context(self, context: np.ndarray) -> None:
         """Write what belongs to the run into a context: initial values of invariants, rows to leave out."""
@@ -197,11 +197,13 @@ class Stepper(ABC):
         system, compiled = self.system, kernels(self.system)
         native = self.projects_anyway or all(supplied.path != "python" for supplied in system.supplied)
         if system.m == 0 or not native:
-            return rank_watch.fields(0, 0, 0, 0, 0)
+            return rank_watch.fields(0, 0, 0, 0, 0, 0)
         if compiled.sparse:
-            return rank_watch.fields(sparse_regularity.address, 0, system.n, 1, system.state_size)
+            return rank_watch.fields(sparse_regularity.address, 0, 0, system.n, 1, system.state_size)
         offset = 3 * system.state_size + 2
-        return rank_watch.fields(compiled.projection, offset, system.n, 1 + system.m, system.state_size)
+        return rank_watch.fields(
+            compiled.projection, dense_projection.address, offset, system.n, 1 + system.m, system.state_size
+        )
 
     def memory(self, events: int) -> np.ndarray:
         """Memory of a run with so many events: a copy of one that is laid out once for a system."""
@@ -236,7 +238,7 @@ class Stepper(ABC):
         raise NotImplementedError
 
     def require_intact(self, memory: np.ndarray) -> None:
-        """In a checked build: raise if something wrote behind one of the vectors of a memory."""
+        """In a checked build: raise if something wrote beyond one of the vectors of a memory."""
         at = 0
         for layout in (RunState, *(layout for layout, _ in self._own()), RankWatch):
             require_intact(memory, at, layout)
@@ -324,15 +326,14 @@ def initial_unknowns(
 
 
 def fill_behind(compiled: Any, context: np.ndarray, unknowns: np.ndarray, t: float, columns: int) -> None:
-    """Unknowns behind q, v, s, λ that a formulation knows from these."""
+    """Unknowns after q, v, s, λ that a formulation computes from these."""
     if compiled.initial:
         values = np.zeros(compiled.size - columns + 1)
         run_kernel(compiled.initial, t, unknowns.copy(), values, context, values)
         unknowns[columns:] = values[:-1]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """What a run leaves behind for its dense output."""
 
     t0: float
@@ -353,15 +354,15 @@ class DenseOutput(ABC):
     """
 
     def __init__(self, stepper: Stepper, record: Record) -> None:
-        self.stepper, self._ends = stepper, (record.t0, record.t_end)
-        self._limits, self._solved = (min(self._ends), max(self._ends)), record.solved
+        self.stepper, self.record = stepper, record
 
     def __call__(self, t: Any) -> Any:
         return self.stepper.system.split_state(self.rows(t), np.ndim(t) == 0)
 
     def rows(self, t: Any) -> np.ndarray:
         """Stored states, one row for each time."""
-        wanted, (low, high) = np.atleast_1d(np.asarray(t, dtype=float)), self._limits
+        low, high = sorted((self.record.t0, self.record.t_end))
+        wanted = np.atleast_1d(np.asarray(t, dtype=float))
         inside = (wanted >= low - 1e-12 * abs(low)) & (wanted <= high + 1e-12 * abs(high))
         if not np.all(inside):
             raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
@@ -384,18 +385,22 @@ class DenseOutput(ABC):
         if not system.solves:
             yield np.arange(wanted.size), context
             return
-        direction, (times, _) = self.stepper.direction, self._begins
-        steps = np.searchsorted(direction * times, direction * wanted, side="right") - 1
+        steps = self._steps_with(wanted)
         for step in np.unique(steps):
-            system.recall_solved(context, self._solved_at_begins[max(step, 0)])
+            system.recall_solved(context, self._solved_at_begins[step])
             yield np.flatnonzero(steps == step), context
+
+    def _steps_with(self, wanted: np.ndarray, side: Literal["left", "right"] = "right") -> np.ndarray:
+        """The numbers of the steps in which times lie; of two that meet there, the one on this side."""
+        direction, (times, _) = self.stepper.direction, self._begins
+        return np.maximum(np.searchsorted(direction * times, direction * wanted, side) - 1, 0)
 
     @cached_property
     def _solved_at_begins(self) -> list[np.ndarray]:
         """What is solved for at the beginning of each step, followed backward from the end of the run."""
         system, (times, states) = self.stepper.system, self._begins
         compiled, context, found = kernels(system), self.stepper.context(), []
-        system.recall_solved(context, self._solved)
+        system.recall_solved(context, self.record.solved)
         sought = [(compiled.unknowns, 0, len(system.unknowns))] if system.unknowns else []
         if system.model.lam.numel():
             sought.append((compiled.multipliers, dense_multipliers.address, system.m))

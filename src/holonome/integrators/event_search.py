@@ -1,11 +1,11 @@
 """Zeros of events inside a step.
 
-Events and their rates are known at both ends of a step.  In between, the family's *preview*, a state that is
-cheap and almost right, tells at a few nodes what to expect:
+Events and their rates are known at both ends of a step.  In between, the family's *preview*, a cheap
+approximation of the state, shows at a few nodes what to expect:
 
 - nothing: no change of sign, and no extremum that comes close to zero;
-- one zero between the ends: it is located with the interpolant, which is right;
-- anything else: the nodes are evaluated anew with the interpolant.  A change of sign between two of them is
+- one zero between the ends: it is located with the interpolant, which is accurate;
+- anything else: the nodes are evaluated again, with the interpolant.  A change of sign between two of them is
   a zero.  Where the rate changes its sign so that the event may reach zero, the extremum is located first:
   there are two zeros beside it if it lies on the other side, and it is one itself if it is zero to rounding.
 
@@ -97,7 +97,7 @@ def start(run, context):
 
 @njit(cache=True)
 def renew_rates(run, context):
-    """Evaluate the rates anew after a switch; the values before it are kept, as they may jump across zero."""
+    """Evaluate the rates again after a switch; the values before it stay, as they may jump across zero."""
     status = _evaluate(run, context, run.t, run.y, run.event_work)
     for i in range(run.events, 2 * run.events):
         exact = status == OK and run.event_exact[i - run.events] != 0.0
@@ -112,7 +112,7 @@ def _node(run, k):
 
 @njit(cache=True)
 def _preview(run, memory, context):
-    """Values and rates at the nodes, for a state that is almost right; NaN where there are none."""
+    """Values and rates at the nodes, for the approximate state; NaN where there are none."""
     for k in range(NODES):
         t, out = _node(run, 1 + k), shift(run.event_nodes, k * (2 * run.events + 1))
         status = call(run.preview, t, run.y_event, memory, context, run.y_event)
@@ -142,7 +142,7 @@ def _look_inside(run, memory, context):
 
 @njit(cache=True)
 def _fill_line(run, i):
-    """Values of one event at the ends and the nodes, and behind them its rates, for one node to the next."""
+    """Values of one event at the ends and the nodes, followed by its rates per interval between nodes."""
     e, old, new, nodes, events = run.event_line, run.event_old, run.event_new, run.event_nodes, run.events
     r, unit, stride = shift(e, _LAST + 1), (run.t - run.t_old) / _LAST, 2 * run.events + 1
     e[0] = old[i]
@@ -189,7 +189,7 @@ def _dips(e, r, k, side):
 
 @njit(cache=True)
 def _pattern(e, r):
-    """What the values at the nodes tell."""
+    """What the values at the nodes imply."""
     zeros = 0
     for k in range(_LAST):
         if e[k + 1] != e[k + 1]:
@@ -220,7 +220,7 @@ def _value_at(run, memory, context, i, t):
 
 @njit(cache=True, error_model="numpy")
 def _rate_at(run, memory, context, i, t):
-    """Its rate, for one node to the next."""
+    """Its rate per interval between nodes."""
     unit = (run.t - run.t_old) / _LAST
     if run.event_exact[i] != 0.0:
         _value_at(run, memory, context, i, t)
@@ -249,7 +249,7 @@ def _root(run, memory, context, i, rate, a, fa, b, fb):
     for _ in range(_ROOT_ITERATIONS):
         new = a + x * (b - a)
         f = _measured(run, memory, context, i, rate, new)
-        if not math.isfinite(f):  # a singular position, perhaps: beside it
+        if not math.isfinite(f):  # perhaps a singular position: try beside it
             for nearby in (0.4, 0.6, 0.2, 0.8):
                 new = a + nearby * (b - a)
                 f = _measured(run, memory, context, i, rate, new)
@@ -279,12 +279,12 @@ def _root(run, memory, context, i, rate, a, fa, b, fb):
 
 
 @njit(cache=True)
-def _note(run, memory, context, found, i, time, way):
+def _note(run, memory, context, found, i, time, direction):
     """A row of ``found`` for a zero crossed in the wanted direction: 1 rising, −1 falling, 0 touched."""
     wanted = run.event_direction[i]
     if time != time:
         return NOT_A_NUMBER
-    if wanted != 0.0 and wanted * way <= 0.0:
+    if wanted != 0.0 and wanted * direction <= 0.0:
         return OK
     status = state_at(run, memory, context, time, run.y_event)
     if status != OK:
@@ -305,7 +305,7 @@ def _note(run, memory, context, found, i, time, way):
 @njit(cache=True)
 def _cross(run, memory, context, found, i, a, ea, b, eb, side):
     """The zero between two times, at the first of which the event is on this side."""
-    if ea == 0.0:  # where it comes from, not the zero that is looked for
+    if ea == 0.0:  # the zero it comes from, not the one that is sought
         ea = side * 1e-300
     root = b if eb == 0.0 else _root(run, memory, context, i, False, a, ea, b, eb)
     return _note(run, memory, context, found, i, root, -side)

@@ -1,12 +1,12 @@
-"""The one loop of every integrator: steps, points, events, switches, and what is noted of them.
+"""The loop that all integrators share: it takes steps and records points, events and switches.
 
-A family of integrators brings a few compiled functions that know its mathematics; `advance` calls them, until
-the end is reached, nothing goes any further, a terminal event stops the run, a buffer is full, or as many
-steps have been tried as Python allowed.  All that a run knows lives in its memory, so it resumes where it
-was, and nothing is allocated on the way.
+A family of integrators is a module whose compiled functions know its mathematics; `advance` calls those of
+these names, until the end is reached, no step succeeds, a terminal event stops the run, a buffer is full, or
+as many steps have been tried as Python allowed.  All that a run knows lives in its memory, so it resumes
+where it stopped, and the loop allocates nothing.
 
     parts(memory)                  the memory taken apart once: a tuple ``w`` with ``w.run``, the `RunState`,
-                                   ``w.memory``, and whatever the family works with
+                                   ``w.memory``, and what else the family needs
     begin(w, context)              prepare the first step; OK, or a code with which to leave
     propose(w)                     size of the next step, with its sign
     attempt(w, context, t, h)      try it; ACCEPTED, REPEAT (with changed memory), the cause of a rejection,
@@ -14,10 +14,10 @@ was, and nothing is allocated on the way.
     reject(w, t, h, cause)         choose a smaller step; False if there is none
     accept(w, steps, row, t, h, t_new)
                                    move on to t_new and choose the next step; row ≥ 0 is a row of the
-                                   history that may get further columns
+                                   history that may get extra columns
     watch(w, context, found)       notice a fall of the rank of the constraints in the last step
     settle(w)                      after the points of a step have been written
-    resume(w, context)             begin anew behind a switch; OK, or a code with which to leave
+    resume(w, context)             restart after a switch; OK, or a code with which to leave
 """
 
 import math
@@ -68,9 +68,9 @@ class RunState(Layout):
     steps: Whole
     rejections: Whole
     found: Whole
-    known: Whole  # steps that were known beforehand; the first one taken counts from where they began
+    known: Whole  # steps known in advance; the first step of the run is counted from their beginning
     on_manifold: Whole  # whether the ends of steps need no projection before they are stored
-    far_side: Whole  # whether the far side of a switch is a point of its own
+    far_side: Whole  # whether the state just after a switch is stored as a point, too
     switches: Whole  # number of switching times
     next_switch: Whole
     events: Whole  # number of events
@@ -99,7 +99,7 @@ class RunState(Layout):
     event_exact: Vector  # whether its rate is known
     event_direction: Vector
     event_terminal: Vector
-    switching_times: Vector  # just before and just behind each
+    switching_times: Vector  # just before and just after each
 
 
 run_state = RunState.named()
@@ -289,9 +289,31 @@ def _note_step(run, steps, row, t, h):
 
 
 @njit(cache=True)
-def rank_watch_in(run, memory):
+def rank_watch_in(w):
     """The memory of the rank watch, by name."""
-    return rank_watch.named(shift(memory, run.watch))
+    return rank_watch.named(shift(w.memory, w.run.watch))
+
+
+@njit(cache=True)
+def watch_between(w, context, found, x_old, rate_old, x, rate):
+    """Look for a fall of the rank in the last step, from positions and their rates at both ends."""
+    run = w.run
+    step = rank_watch.Step(run.t_old, x_old, rate_old, run.t, x, rate)
+    run.found = rank_watch.watch_point(rank_watch_in(w), context, step, found, run.found)
+
+
+@njit(cache=True)
+def watch_ends(w, context, found):
+    """The same for states (q, v)."""
+    y, y_old = w.run.y, w.run.y_old
+    watch_between(w, context, found, y_old, shift(y_old, w.n), y, shift(y, w.n))
+
+
+@njit(cache=True)
+def leave(w, code):
+    """The outcome of an attempt after which the run returns with this code."""
+    w.run.code = code
+    return LEAVE
 
 
 @njit(cache=True)
@@ -306,8 +328,9 @@ def hermite(run, t, y_old, f_old, y, f, size, out):
 
 
 @njit(cache=True, error_model="numpy")
-def propose_explicit(run):
+def propose_explicit(w):
     """Size of the step to try, with its sign: it hits the target exactly, with no tiny step before it."""
+    run = w.run
     left, h = abs(target(run) - run.t), run.h
     if run.constant > 0.0:
         return run.direction * (left if left < run.constant * (1 + 1e-9) else run.constant)
@@ -316,14 +339,8 @@ def propose_explicit(run):
     return run.direction * (0.5 * left if h > 0.5 * left else h)
 
 
-parts: Any = None  # a family brings these functions (`advance_with`)
-begin: Any = None
-propose: Any = None
-attempt: Any = None
-reject: Any = None
-accept: Any = None
-watch: Any = None
-resume: Any = None
+parts: Any = None  # the functions of a family (`advance_with`)
+begin = propose = attempt = reject = accept = watch = resume = parts
 
 
 @njit(cache=True)
@@ -348,7 +365,7 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
             if status != OK:
                 return _event_code(status)
         if run.watch > 0:
-            rank_watch.start(rank_watch_in(run, memory), context, run.t_start, run.y)
+            rank_watch.start(rank_watch_in(w), context, run.t_start, run.y)
         run.phase = STEPPING
     while True:
         if run.phase == CROSSING:
@@ -407,9 +424,13 @@ def _advance(memory_array, context_array, points, steps, rejections, found, t_ev
                 return code
 
 
-def advance_with(module: str, **family: Any) -> Any:
-    """The loop, compiled with the functions of a family, which are named above."""
-    loop = FunctionType(_advance.__code__, {**globals(), **family}, "advance")
+_FAMILY = ("parts", "begin", "propose", "attempt", "reject", "accept", "watch", "settle", "resume")
+
+
+def advance_with(family: dict[str, Any]) -> Any:
+    """The loop, compiled with the functions of a family, found under these names in its module."""
+    module, own = family["__name__"], {name: family[name] for name in _FAMILY if name in family}
+    loop = FunctionType(_advance.__code__, {**globals(), **own}, "advance")
     loop.__module__ = module
     loop.__qualname__ = f"advance_with_{module.replace('.', '_')}"  # Numba's cache goes by this name
     return njit(cache=True, nogil=True, error_model="numpy")(loop)

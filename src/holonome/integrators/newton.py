@@ -4,8 +4,8 @@ The iteration is that of DASSL: the correction is damped by 2/(1 + cj/cj_old) if
 cj; it has converged when S ‖Δ‖ falls below a tolerance, with S = ρ/(1 − ρ) from the measured rate ρ, or when
 ‖Δ‖ is at rounding level; it has failed when ρ > 0.9 or after four iterations.  S starts at 100 whenever the
 matrix or cj is new.  It is carried to the next step while the matrix stays; without a lower bound, one step
-that converged at once makes it so small that the following ones accept whatever the first iteration gives,
-while the matrix grows old.
+that converged at once makes it so small that the following ones accept the result of the first iteration
+however large its error, while the matrix becomes outdated.
 """
 
 import math
@@ -25,7 +25,7 @@ def evaluate_matrix(w, context, t, cj):
     """Factor the Newton matrix at (Y, Y′); returns (status, kind)."""
     w.scratch[0] = cj
     for i in range(w.multipliers):
-        w.scratch[1 + i] = w.spare[i]
+        w.scratch[1 + i] = w.row_shift[i]
     for i in range(w.tolerances):
         w.scratch[1 + w.multipliers + i] = w.block[1 + i]
     if w.factors_kernel != 0:
@@ -93,8 +93,8 @@ def iterate(w, context, t, cj, cj_of_matrix, kind, rate_factor, most):
     """Solve F(t, Y, Y′) = 0 from the prediction in (Y, Y′); the corrections are added to E.
 
     A matrix of another cj is made up for by damping, except in components that are not tested, such as
-    multipliers: what damping leaves of their error, extrapolation makes larger in every step, and nobody
-    would see it grow.  DASSL, which has no lower bound of S, damps them all.
+    multipliers: extrapolation amplifies what damping leaves of their error in every step, and no
+    test would notice.  DASSL, which has no lower bound of S, damps them all.
 
     Returns (status, converged, rate factor S, number of evaluations).
     """

@@ -16,13 +16,14 @@ from __future__ import annotations
 import ctypes
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from collections import namedtuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from holonome.dynamics.kernels import kernels
-from holonome.integrators import loop, rank_watch
+from holonome.integrators import loop
 from holonome.integrators.contract import (
     Beginning,
     DenseOutput,
@@ -36,13 +37,14 @@ from holonome.integrators.contract import (
 from holonome.integrators.loop import (
     OWN,
     hermite,
+    leave,
     propose_explicit,
-    rank_watch_in,
     run_state,
+    watch_ends,
     weighted_square,
 )
 from holonome.integrators.start_check import check_start
-from holonome.integrators.step_size import next_size
+from holonome.integrators.step_size import choose_next, shrink
 from holonome.machine.calls import NativeKernel, call, run_kernel, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.interruption import Interruption
@@ -157,23 +159,18 @@ class PlainState(Layout):
 named = PlainState.named()
 
 
-class Work(NamedTuple):
-    """The memory taken apart once."""
-
-    memory: Any
-    run: Any
-    s: Any
-    size: int
+Work = namedtuple("Work", "memory run s n size")
+"""The memory taken apart once."""
 
 
 @njit(cache=True)
-def _parts(memory):
+def parts(memory):
     s = named(shift(memory, OWN))
-    return Work(memory, run_state(memory), s, s.unknowns)
+    return Work(memory, run_state(memory), s, s.coordinates, s.unknowns)
 
 
 @njit(cache=True)
-def _begin(w, context):
+def begin(w, context):
     run = w.run
     run.order = w.s.order
     run.h = 1e-4 * abs(run.t_end - run.t)
@@ -186,20 +183,14 @@ def _begin(w, context):
 
 
 @njit(cache=True)
-def _propose(w):
-    return propose_explicit(w.run)
-
-
-@njit(cache=True)
-def _attempt(w, context, t, h):
+def attempt(w, context, t, h):
     run, s, size = w.run, w.s, w.size
     s.h[0] = h
     run.nfev += 1
     run.error = math.inf
     status = call(s.callback, t, s.now, s.h, context, s.new)
     if status == INTERRUPTED:
-        run.code = loop.STOPPED
-        return loop.LEAVE
+        return leave(w, loop.STOPPED)
     if status != OK:
         run.t_failed = t + h
         return loop.FUNCTION_RAISED if status == RAISED else loop.NEWTON
@@ -210,16 +201,8 @@ def _attempt(w, context, t, h):
     return loop.ERROR_TEST if run.error > 1.0 and run.constant == 0.0 else loop.ACCEPTED
 
 
-@njit(cache=True, error_model="numpy")
-def _reject(w, t, h, cause):
-    shrink = max(0.2, 0.9 * w.run.error**-w.s.exponent) if cause == loop.ERROR_TEST else 0.25
-    w.run.h = abs(h) * shrink
-    w.s.after_rejection = 1
-    return not (w.run.constant > 0.0 or w.run.h <= 1e-15 * max(abs(t), abs(t + h)))
-
-
 @njit(cache=True)
-def _accept(w, steps, row, t, h, t_new):
+def accept(w, steps, row, t, h, t_new):
     run, s, size = w.run, w.s, w.size
     for i in range(2 * size):
         s.before[i] = s.now[i]
@@ -235,42 +218,25 @@ def _accept(w, steps, row, t, h, t_new):
             steps[row, at + count] = s.before[size + i]
             steps[row, at + 2 * count] = s.now[i]
             steps[row, at + 3 * count] = s.now[size + i]
-    if run.constant == 0.0:
-        run.h = next_size(run, s, h, _GROW)
+    choose_next(w, h, _GROW)
 
 
 @njit(cache=True)
-def _watch(w, context, found):
-    run, n = w.run, w.s.coordinates
-    step = rank_watch.Step(run.t_old, run.y_old, shift(run.y_old, n), run.t, run.y, shift(run.y, n))
-    run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
-
-
-@njit(cache=True)
-def _resume(w, context):
+def resume(w, context):
     return OK
 
 
 @NativeKernel
 def interpolant(t, y, memory, context, out):
     """Hermite's cubic through both ends of the last step."""
-    w = _parts(memory)
+    w = parts(memory)
     before, now = w.s.before, w.s.now
     hermite(w.run, t, before, shift(before, w.size), now, shift(now, w.size), w.run.size, out)
     return OK
 
 
-_family = {
-    "parts": _parts,
-    "begin": _begin,
-    "propose": _propose,
-    "attempt": _attempt,
-    "reject": _reject,
-    "accept": _accept,
-    "watch": _watch,
-    "resume": _resume,
-}
-advance = loop.advance_with(__name__, **_family)
+propose, reject, watch = propose_explicit, shrink, watch_ends
+advance = loop.advance_with(globals())
 
 
 class PlainStepper(Stepper):
@@ -379,24 +345,16 @@ def _numbers(address: int, size: int) -> np.ndarray:
 class PlainOutput(DenseOutput):
     """Hermite's cubic in every step."""
 
-    def __init__(self, stepper: PlainStepper, record: Record) -> None:
-        super().__init__(stepper, record)
-        self.steps = record.steps
-
     @property
     def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        at = loop.STEP_COLUMNS
-        return self.steps[:, 0], self.steps[:, at : at + self.stepper.columns]
+        steps, at = self.record.steps, loop.STEP_COLUMNS
+        return steps[:, 0], steps[:, at : at + self.stepper.columns]
 
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         from scipy.interpolate import CubicHermiteSpline
 
-        begin, size = self.steps[:, 0], self.steps[:, 1]
-        direction = self.stepper.direction
-        which = np.clip(
-            np.searchsorted(direction * begin, direction * wanted, side="right") - 1, 0, begin.size - 1
-        )
-        ends = self.steps[:, loop.STEP_COLUMNS :].reshape(begin.size, 4, -1)
+        steps, which = self.record.steps, self._steps_with(wanted)
+        begin, size, ends = steps[:, 0], steps[:, 1], steps[:, loop.STEP_COLUMNS :].reshape(len(steps), 4, -1)
         for step in np.unique(which):
             here, (y, dy, y_new, dy_new) = which == step, ends[step]
             t0, h = begin[step], size[step]

@@ -1,22 +1,23 @@
-"""Whether the rank of the constraints falls on the way, watched after every step.
+"""Whether the rank of the constraints falls during a run, checked after every step.
 
-The integrators hand over a few numbers that vanish where the rank falls: the least pivot of S = C M⁻¹Cᵀ
+The integrators supply a few numbers that vanish where the rank falls: the least pivot of S = C M⁻¹Cᵀ
 relative to its diagonal entry, the squared sine of an angle between rows, and these diagonal entries, squared
 lengths.  r is the root of the least of them, each relative to its largest value so far.  At a singular
 position r falls to zero like |t − t*| and rises again, usually between two points.  Where r, continued
 straight on, would fall to nothing before the next point, or where it changes much from point to point, it is
 evaluated inside the step, along the cubic Hermite interpolant of x, and its least value decides; only then is
-a kernel called.
-
+a kernel called.  Beside rows that are redundant all the time, the pivot is the last of the usual rank, which
+is that of the start.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from numba import njit
 
 from holonome.machine.calls import call, shift
-from holonome.machine.context import OK, SINGULAR
+from holonome.machine.context import OK, SINGULAR, named_context
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 
@@ -24,12 +25,13 @@ class RankWatch(Layout):
     """What the watch knows; there are ``size`` positions and ``count`` values."""
 
     kernel: Whole  # address
+    dense: Whole  # of the kernel for any rank; 0: there is none
     offset: Whole  # where in its result the values stand
     size: Whole
     count: Whole
     step: Real  # size of the last step
     before: Real  # r before it
-    behind: Real  # r behind it
+    behind: Real  # r after it
     armed: Whole  # whether r was large since the last fall
     lowest: Real  # its least value in the last fall
     last: Real  # the time of that
@@ -48,12 +50,13 @@ _MUCH = 0.2
 _DEEP = 0.35
 
 
-def fields(kernel: int, offset: int, size: int, count: int, state: int) -> dict[str, Any]:
+def fields(kernel: int, dense: int, offset: int, size: int, count: int, state: int) -> dict[str, Any]:
     """What the memory of a watch is made with, for kernels that take a state of this size; kernel 0 watches
     nothing.
     """
     return {
         "kernel": kernel,
+        "dense": dense,
         "offset": offset,
         "size": size,
         "count": count,
@@ -65,15 +68,8 @@ def fields(kernel: int, offset: int, size: int, count: int, state: int) -> dict[
     }
 
 
-class Step(NamedTuple):
-    """A step from t1 to t2: positions and their rates at both ends."""
-
-    t1: float
-    x1: Any
-    dx1: Any
-    t2: float
-    x2: Any
-    dx2: Any
+Step = namedtuple("Step", "t1 x1 dx1 t2 x2 dx2")
+"""A step from t1 to t2: positions and their rates at both ends."""
 
 
 @njit(cache=True)
@@ -95,6 +91,8 @@ def _least_value(watch, values):
 def _values(watch, context, t, x):
     """The values at a point: whether they are known, and where they stand."""
     status = call(watch.kernel, t, x, x, context, watch.out)
+    if status == SINGULAR and watch.dense > 0:
+        status = call(watch.dense, t, x, x, context, watch.out)
     values = shift(watch.out, watch.offset)
     if status == SINGULAR:
         values[0] = -1.0
@@ -139,7 +137,7 @@ def _golden_section(watch, context, step):
 def _search(watch, context, step, found, row):
     """Look for a singular position inside a step; returns the number of rows used.
 
-    Of a slow passage the least r counts.
+    During a slow passage the least r counts.
     """
     h = step.t2 - step.t1
     least, largest = min(watch.before, watch.behind), max(watch.before, watch.behind)
@@ -190,7 +188,7 @@ def watch_step(watch, context, step, values, found, row):
 
 @njit(cache=True)
 def watch_point(watch, context, step, found, row):
-    """The same for integrators that do not have the values at hand."""
+    """The same for integrators that have not computed the values."""
     known, values = _values(watch, context, step.t2, step.x2)
     return watch_step(watch, context, step, values, found, row) if known else row
 
@@ -199,6 +197,10 @@ def watch_point(watch, context, step, found, row):
 def start(watch, context, t, x):
     """Evaluate the values at the start, and again after a switch."""
     known, values = _values(watch, context, t, x)
+    if watch.dense > 0 and watch.inverse[0] == math.inf and values[0] == 0.0:
+        c = named_context(context)
+        c.usual_rank = c.rank
+        known, values = _values(watch, context, t, x)
     r = math.sqrt(_least_value(watch, values)) if known else 0.0
     watch.before = r
     watch.behind = r

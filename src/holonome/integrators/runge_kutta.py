@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods: what the user chooses, and how they meet a system.
+"""Explicit Runge–Kutta methods: the user's options, and the stepper for a system.
 
 The mathematics of a step is in :mod:`holonome.integrators.runge_kutta_steps`, coefficients are in
 :mod:`holonome.integrators.tableau`.
@@ -6,7 +6,7 @@ The mathematics of a step is in :mod:`holonome.integrators.runge_kutta_steps`, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.runge_kutta_steps import RungeKuttaState
 from holonome.integrators.sequential import ExplicitSequential
 from holonome.integrators.tableau import TABLEAUS, Tableau, addresses
+from holonome.locks import cached_property
 from holonome.machine.context import OK
 from holonome.machine.layout import padded
 
@@ -170,7 +171,7 @@ class RungeKuttaStepper(Stepper):
             "k_new": room,
             "z": room,
             "error": room + 4,
-            "landed": padded(compiled.projection_size + 4),
+            "projected": padded(compiled.projection_size + 4),
         }
         return [(RungeKuttaState, fields)]
 
@@ -197,11 +198,9 @@ class RungeKuttaStepper(Stepper):
         return self.columns if beside_points else 0
 
     def dense_output(self, record: Record) -> RungeKuttaOutput:
-        times, states = record.points[:, 0], record.points[:, 1:]
-        if record.steps_beside_points:
-            times = np.append(record.steps[:, 0], record.t_end)
-            states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
-        return RungeKuttaOutput(self, record, np.ascontiguousarray(times), np.ascontiguousarray(states))
+        if not record.steps_beside_points:
+            record = record._replace(t_end=float(record.points[-1, 0]))
+        return RungeKuttaOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return RungeKuttaState.vector(memory, "z", OWN)[: self.columns].copy()
@@ -210,22 +209,20 @@ class RungeKuttaStepper(Stepper):
 class RungeKuttaOutput(DenseOutput):
     """Between two points of a Runge–Kutta run: a step of the method."""
 
-    def __init__(
-        self, stepper: RungeKuttaStepper, record: Record, times: np.ndarray, states: np.ndarray
-    ) -> None:
-        super().__init__(stepper, replace(record, t_end=float(times[-1])))
-        self.times, self.states = times, states
-
-    @property
+    @cached_property
     def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.times, self.states
+        record = self.record
+        times, states = record.points[:, 0], record.points[:, 1:]
+        if record.steps_beside_points:
+            times = np.append(record.steps[:, 0], record.t_end)
+            states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
+        return np.ascontiguousarray(times), np.ascontiguousarray(states)
 
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        n, memory = self.stepper.system.n, self.stepper.memory(0)
+        n, memory, (times, states) = self.stepper.system.n, self.stepper.memory(0), self._begins
         scales = [
-            max(float(np.max(np.abs(part), initial=0.0)), 1e-300)
-            for part in (self.states[:, :n], self.states[:, n:])
+            max(float(np.max(np.abs(part), initial=0.0)), 1e-300) for part in (states[:, :n], states[:, n:])
         ]
-        RunState.set(memory, t_start=self.times[0], t_end=self.times[-1])
+        RunState.set(memory, t_start=times[0], t_end=times[-1])
         RungeKuttaState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
-        return output.evaluate(memory, context, self.times, self.states, wanted, out)
+        return output.evaluate(memory, context, times, states, self._steps_with(wanted), wanted, out)

@@ -1,12 +1,11 @@
 """The solution of a Runge–Kutta method between its steps: a step of the same method from the last point to
-the wanted time, so it has the method's order, lies on the manifold, and costs no memory.
+the wanted time, so it has the method's order, lies on the manifold, and needs no storage.
 """
 
 from numba import njit
 
 from holonome.integrators.loop import hermite
 from holonome.integrators.runge_kutta_steps import derivative, inside, parts
-from holonome.integrators.step_size import step_before
 from holonome.machine.calls import NativeKernel, pointer
 from holonome.machine.context import OK
 
@@ -30,18 +29,17 @@ def preview(t, y, memory, context, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(memory_array, context_array, times, states, wanted, out):
+def evaluate(memory_array, context_array, times, states, steps, wanted, out):
     """The solution at many times from the stored steps.
 
-    ``times`` (ordered along the run) and ``states`` (one row each) bracket every wanted time.  Returns the
-    number done.
+    ``times`` and ``states`` (one row each) are the points, ``steps`` the numbers of those with which the
+    steps begin in which the wanted times lie.  Returns the number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
     w = parts(memory)
-    direction = 1.0 if times[-1] >= times[0] else -1.0
     current = -1
     for row in range(wanted.size):
-        number = step_before(times, direction, wanted[row])
+        number = steps[row]
         if wanted[row] == times[number]:
             for i in range(w.size):
                 out[row, i] = states[number, i]

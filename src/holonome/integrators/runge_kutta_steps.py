@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods on the underlying ODE, each step followed by a return to the manifold.
+"""Explicit Runge–Kutta methods on the underlying ODE, each step followed by a projection onto the manifold.
 
 One step from y with k₀ = y′:
 
@@ -13,22 +13,24 @@ The solution between the steps is in :mod:`holonome.integrators.runge_kutta_outp
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from numba import njit
 
 from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
-from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, add_correction, has_settled
+from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, add_correction, has_converged
 from holonome.integrators import loop, rank_watch
 from holonome.integrators.loop import (
     OWN,
+    leave,
     propose_explicit,
     rank_watch_in,
     run_state,
+    watch_ends,
     weighted_square,
 )
 from holonome.integrators.start_check import is_consistent
-from holonome.integrators.step_size import next_size, shrink
+from holonome.integrators.step_size import choose_next, shrink
 from holonome.integrators.tableau import END, combine
 from holonome.machine.calls import call, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_context
@@ -42,11 +44,11 @@ velocity).
 
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
 """A step looks stiff where h|λ| is more than this part of the stability interval; checked every so many
-steps, and reported after so many hits in a row.
+steps, and reported after so many consecutive hits.
 """
 
 TRUSTED, UNCONSTRAINED, CONSTRAINED = range(3)
-"""What the start has to be checked for: nothing, masses, or constraints as well."""
+"""What has to be checked at the start: nothing, masses, or constraints as well."""
 
 
 class RungeKuttaState(Layout):
@@ -57,7 +59,7 @@ class RungeKuttaState(Layout):
     order: Whole
     two_errors: Whole  # whether the method has a second error estimator
     project: Whole  # whether steps end on the manifold
-    check: Whole  # what the start has to be checked for
+    check: Whole  # what has to be checked at the start
     derivative: Whole  # addresses
     projection: Whole
     dense_derivative: Whole
@@ -69,47 +71,27 @@ class RungeKuttaState(Layout):
     log_error: Real  # of the step before
     after_rejection: Whole
     kappa: Real  # constant of Newton's quadratic convergence, as measured
-    scale_q: Real  # the largest position and velocity met
+    scale_q: Real  # the largest position and velocity so far
     scale_v: Real
-    stiff: Whole  # 0: not looked at; then 1 + hits in a row; −1: met
+    stiff: Whole  # 0: not checked; otherwise 1 + consecutive hits; −1: detected
     sums: Vector  # addresses
     c: Vector
     k: Vector
     k_new: Vector
     z: Vector
     error: Vector
-    landed: Vector
+    projected: Vector  # result of the projection, which begins with the derivative
 
 
 named = RungeKuttaState.named()
 
 
-class Work(NamedTuple):
-    """The memory taken apart once, so that loops work with plain pointers and numbers."""
-
-    memory: Any
-    run: Any
-    s: Any
-    n: int
-    size: int
-    stride: int
-    stages: int
-    derivative: int
-    projection: int
-    dense_derivative: int
-    dense_projection: int
-    rtol: float
-    last_weight: float
-    atol: Any
-    y: Any
-    y_old: Any
-    z: Any
-    k: Any
-    k_new: Any
-    sums: Any
-    c: Any
-    error: Any
-    landed: Any
+Work = namedtuple(
+    "Work",
+    "memory run s n size stride stages derivative projection dense_derivative dense_projection rtol "
+    "last_weight atol y y_old z k k_new sums c error projected",
+)
+"""The memory taken apart once, so that loops work with plain pointers and numbers."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -138,7 +120,7 @@ def parts(memory):
         s.sums,
         s.c,
         s.error,
-        s.landed,
+        s.projected,
     )
 
 
@@ -181,13 +163,13 @@ def _share(w, y, h):
 @njit(cache=True, error_model="numpy")
 def _end_without_projection(w, context, t, y, h):
     """Derivative and error at the end of a step that is not projected; as `_project`."""
-    status = derivative(w, context, t, w.z, w.landed)
+    status = derivative(w, context, t, w.z, w.projected)
     if status != OK:
         w.run.t_failed = t
         return status, loop.SINGULAR_MATRIX, math.inf
     combine(w.sums, w.stages, h, y, w.k, w.error)
     for i in range(w.size):
-        w.error[i] += h * w.last_weight * w.landed[i]
+        w.error[i] += h * w.last_weight * w.projected[i]
     return OK, 0, weighted_square(w.error, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
 
 
@@ -196,16 +178,15 @@ def _evaluate_projection(w, context, t, y, out):
     status = call(w.projection, t, y, w.error, context, out)
     if status == SINGULAR:
         status = call(w.dense_projection, t, y, w.error, context, out)
-        regularity_in(out, w.size)[0] = -1.0  # elimination failed; this tells the rank watch
     return status
 
 
 @njit(cache=True, error_model="numpy")
 def _correct(w):
-    """Add δ to z; its size relative to the largest position and velocity met, and whether rows conflict."""
-    span, missed = abs(w.run.t_end - w.run.t_start), missed_in(w.landed, w.size)
+    """Add δ to z; its size relative to the largest position and velocity, and whether rows conflict."""
+    span, missed = abs(w.run.t_end - w.run.t_start), missed_in(w.projected, w.size)
     correction, scale_q, scale_v = add_correction(
-        w.z, correction_in(w.landed, w.size), w.n, w.size, w.s.scale_q, w.s.scale_v, span
+        w.z, correction_in(w.projected, w.size), w.n, w.size, w.s.scale_q, w.s.scale_v, span
     )
     return correction, missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
 
@@ -213,7 +194,7 @@ def _correct(w):
 @njit(cache=True, error_model="numpy")
 def _project(w, context, t, y, h, measure):
     """Bring z onto the manifold; (status, cause of failure, squared error).  The derivative is left in
-    ``landed``.
+    ``projected``.
 
     κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
@@ -222,13 +203,13 @@ def _project(w, context, t, y, h, measure):
         combine(w.sums, w.stages, h, y, w.k, w.error)
         w.error[w.size] = h * w.last_weight
     for iteration in range(MOST_CORRECTIONS):
-        status = _evaluate_projection(w, context, t, w.z, w.landed)
+        status = _evaluate_projection(w, context, t, w.z, w.projected)
         w.run.projections += 1
         if status != OK:
             w.run.t_failed = t
             return status, loop.SINGULAR_MATRIX, math.inf
         if measure and iteration == 0:
-            tangential = error_in(w.landed, w.size)
+            tangential = error_in(w.projected, w.size)
             square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
             if square > w.size and w.run.constant == 0.0:
                 return OK, loop.ERROR_TEST, square
@@ -239,7 +220,7 @@ def _project(w, context, t, y, h, measure):
             return OK, loop.PROJECTION_FAILED if correction == correction else loop.NOT_FINITE, math.inf
         if 1e-7 < previous < 1e-2:
             w.s.kappa = max(2.0 * correction / (previous * previous), 0.5 * w.s.kappa, 1e-3)
-        if has_settled(correction, previous, w.s.kappa):
+        if has_converged(correction, previous, w.s.kappa):
             return OK, loop.CONTRADICTION if contradiction else 0, square
         if iteration > 2 and correction > previous:
             break
@@ -248,8 +229,8 @@ def _project(w, context, t, y, h, measure):
 
 
 @njit(cache=True, error_model="numpy")
-def _attempt(w, context, t, h):
-    """Try one step of size h; the new point is left in z, its derivative in ``landed``."""
+def attempt(w, context, t, h):
+    """Try one step of size h; the new point is left in z, its derivative in ``projected``."""
     w.run.nfev += w.stages
     w.run.error = math.inf
     status, cause, square = _stages(w, context, t, w.y, h), loop.SINGULAR_MATRIX, math.inf
@@ -260,13 +241,12 @@ def _attempt(w, context, t, h):
             status, cause, square = _end_without_projection(w, context, t + h, w.y, h)
         finite = square
         for i in range(w.size):
-            finite += w.landed[i]
+            finite += w.projected[i]
         if cause == 0 and finite - finite != 0.0:
             cause = loop.NOT_FINITE
         w.run.error = math.sqrt(square / w.size)
     if status == INTERRUPTED:
-        w.run.code = loop.STOPPED
-        return loop.LEAVE
+        return leave(w, loop.STOPPED)
     if status == RAISED:
         return loop.FUNCTION_RAISED
     if cause == 0 and w.run.error > 1.0 and w.run.constant == 0.0:
@@ -287,10 +267,10 @@ def _first_step(w, context):
         z[i] = y[i] + direction * h * k[i]
     w.run.nfev += 1
     d2 = 0.0
-    if derivative(w, context, t + direction * h, z, w.landed) == OK:
+    if derivative(w, context, t + direction * h, z, w.projected) == OK:
         for i in range(size):
-            w.landed[i] = (w.landed[i] - k[i]) / h
-        d2 = math.sqrt(weighted_square(w.landed, y, y, w.atol, w.rtol, size) / size)
+            w.projected[i] = (w.projected[i] - k[i]) / h
+        d2 = math.sqrt(weighted_square(w.projected, y, y, w.atol, w.rtol, size) / size)
     if d2 - d2 != 0.0:
         return h * 1e-3
     largest = max(d1, d2)
@@ -300,18 +280,18 @@ def _first_step(w, context):
 
 @njit(cache=True, error_model="numpy")
 def _check_start(w, context):
-    """Evaluate the derivative at the start into ``landed``; (status, whether consistent and regular)."""
+    """Evaluate the derivative at the start into ``projected``; (status, whether consistent and regular)."""
     if w.s.check != CONSTRAINED:
-        status = derivative(w, context, w.run.t, w.y, w.landed)
+        status = derivative(w, context, w.run.t, w.y, w.projected)
         return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
     for i in range(w.size + 1):
         w.error[i] = 0.0
-    status = _evaluate_projection(w, context, w.run.t, w.y, w.landed)
-    return status, is_consistent(w.run, w.landed, context, w.n, w.size)
+    status = _evaluate_projection(w, context, w.run.t, w.y, w.projected)
+    return status, is_consistent(w.run, w.projected, context, w.n, w.size)
 
 
 @njit(cache=True, error_model="numpy")
-def _begin(w, context):
+def begin(w, context):
     """Derivative and step size at the initial point."""
     y, s = w.y, w.s
     for i in range(w.n):
@@ -326,8 +306,8 @@ def _begin(w, context):
         return loop.code_of(status)
     total = 0.0
     for i in range(w.size):
-        w.k[i] = w.landed[i]
-        total += w.landed[i] + y[i]
+        w.k[i] = w.projected[i]
+        total += w.projected[i] + y[i]
     if status != OK or total - total != 0.0:
         return loop.CANNOT_START
     w.run.order = s.order
@@ -341,12 +321,7 @@ def _begin(w, context):
 
 
 @njit(cache=True, error_model="numpy")
-def _reject(w, t, h, cause):
-    return shrink(w.run, w.s, t, h, cause)
-
-
-@njit(cache=True, error_model="numpy")
-def _accept(w, steps, row, t, h, t_new):
+def accept(w, steps, row, t, h, t_new):
     """Move on to z and choose the next step size."""
     n, y, z, s = w.n, w.y, w.z, w.s
     scale_q, scale_v = s.scale_q, s.scale_v
@@ -362,9 +337,8 @@ def _accept(w, steps, row, t, h, t_new):
     for i in range(w.size):
         w.y_old[i] = y[i]
         y[i] = z[i]
-        w.k_new[i] = w.landed[i]
-    if w.run.constant == 0.0:
-        w.run.h = next_size(w.run, s, h, _GROW)
+        w.k_new[i] = w.projected[i]
+    choose_next(w, h, _GROW)
     if s.stiff > 0 and w.run.accepted % _EVERY == 0:
         _watch_stiffness(w, h)
 
@@ -384,7 +358,7 @@ def _looks_stiff(w, h):
 
 @njit(cache=True, error_model="numpy")
 def _watch_stiffness(w, h):
-    """Leave the loop soon, once, when stiffness has been met; what follows is decided elsewhere."""
+    """Leave the loop once when stiffness is detected; the caller decides what follows."""
     if not _looks_stiff(w, h):
         w.s.stiff = 1
         return
@@ -395,30 +369,25 @@ def _watch_stiffness(w, h):
 
 
 @njit(cache=True, error_model="numpy")
-def _propose(w):
-    return propose_explicit(w.run)
-
-
-@njit(cache=True, error_model="numpy")
-def _watch(w, context, found):
-    """The projection has left what tells the rank; without it, a kernel is called."""
-    run, watch = w.run, rank_watch_in(w.run, w.memory)
-    step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, w.n), run.t, w.y, shift(w.y, w.n))
+def watch(w, context, found):
+    """The projection has already computed the values; without it, a kernel is called."""
+    run = w.run
     if w.s.project:
-        values = regularity_in(w.landed, w.size)
-        run.found = rank_watch.watch_step(watch, context, step, values, found, run.found)
+        step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, w.n), run.t, w.y, shift(w.y, w.n))
+        values = regularity_in(w.projected, w.size)
+        run.found = rank_watch.watch_step(rank_watch_in(w), context, step, values, found, run.found)
     else:
-        run.found = rank_watch.watch_point(watch, context, step, found, run.found)
+        watch_ends(w, context, found)
 
 
 @njit(cache=True, error_model="numpy")
-def _settle(w):
+def settle(w):
     for i in range(w.size):
         w.k[i] = w.k_new[i]
 
 
 @njit(cache=True, error_model="numpy")
-def _resume(w, context):
+def resume(w, context):
     """After a switch the state is the same, but the derivative and the step size are new."""
     status = derivative(w, context, w.run.t, w.y, w.k)
     if status != OK:
@@ -429,23 +398,13 @@ def _resume(w, context):
     return OK
 
 
-advance = loop.advance_with(
-    __name__,
-    parts=parts,
-    begin=_begin,
-    propose=_propose,
-    attempt=_attempt,
-    reject=_reject,
-    accept=_accept,
-    watch=_watch,
-    settle=_settle,
-    resume=_resume,
-)
+propose, reject = propose_explicit, shrink
+advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
 def inside(w, context, t_old, y_old, t):
-    """A step from t_old to t, in z; k₀ is at hand."""
+    """A step from t_old to t, in z; k₀ is known."""
     status = _stages(w, context, t_old, y_old, t - t_old)
     if status == OK and w.s.project:
         status, cause, _ = _project(w, context, t, y_old, t - t_old, False)

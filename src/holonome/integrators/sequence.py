@@ -1,4 +1,4 @@
-"""What sequential regularization keeps of its iterations, whatever advances them.
+"""What sequential regularization stores of its iterations, for explicit methods and BDF alike.
 
 y₀(t) = y + (b s + c s²) exp(−s/τ) with s = t − t₀ begins with y, y′ and y″ of the exact solution, (2.14) of
 Ascher & Lin 1995, and does not grow later.
@@ -10,19 +10,19 @@ from numba import njit
 
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
-SETTLED, HELPS = 0.5, 0.9
-"""The iterations have settled when the last two differ by less, in units of the tolerance; another one helps
-if that falls by this factor.
+CONVERGED, HELPS = 0.5, 0.9
+"""The iterations have converged when the last two differ by less, in units of the tolerance; another one
+helps if it reduces the difference by this factor.
 """
 
-ASTRAY_FREE, ASTRAY = 2.0, 30.0
-"""A difference that says that ε is too large: where ε is free, and where it is not."""
+TOO_LARGE_FREE, TOO_LARGE = 2.0, 30.0
+"""A difference beyond which ε is too large: where ε is chosen automatically, and where it is given."""
 
 MOST_RESTARTS = 8
 _PARTLY, _SUDDEN, _SEEN = 0.3, 3.0, 1e3
 _LATER = 20.0
-"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′ settles
-late.
+"""Tolerance of x′ in the test for another iteration, in units of its own: near singular positions x′
+converges late.
 """
 
 
@@ -35,10 +35,10 @@ class SequenceState(Layout):
     index: Whole  # 2 or 3
     active: Whole  # S
     most: Whole  # the most that there may be
-    automatic: Whole  # 0: S is given; 1: S is free; 2: so is ε
+    automatic: Whole  # 0: S is given; 1: S is chosen automatically; 2: so is ε
     restarts: Whole
     watches_impasse: Whole
-    impasse: Whole  # whether one was met
+    impasse: Whole  # whether the run has reached one
     rate: Whole  # addresses
     multiplier: Whole
     difference: Real  # of the last two iterations, in units of the tolerance
@@ -105,8 +105,8 @@ def is_impasse(q, x, f, tolerance, eps):
 
 
 @njit(cache=True)
-def astray(q):
-    return q.difference > (ASTRAY_FREE if q.automatic > 1 else ASTRAY)
+def eps_is_too_large(q):
+    return q.difference > (TOO_LARGE_FREE if q.automatic > 1 else TOO_LARGE)
 
 
 @njit(cache=True)

@@ -1,5 +1,5 @@
-"""Sequential regularization meets a system: the iterations of :class:`holonome.SRM`, all advanced together,
-by explicit Runge–Kutta methods or by BDF, for mechanical systems and for general problems of index 2 and 3.
+"""Steppers for sequential regularization: the iterations of :class:`holonome.SRM`, all advanced together, by
+explicit Runge–Kutta methods or by BDF, for mechanical systems and for general problems of index 2 and 3.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 
 from holonome.dynamics.kernels import dense_multipliers, kernels
 from holonome.errors import SingularSystem
-from holonome.formulations.sequential_regularization import SRM, Regularized, regularized
+from holonome.formulations.sequential_regularization import SRM, regularized
 from holonome.integrators import bdf_steps, rank_watch, sequential_bdf_steps, sequential_steps
 from holonome.integrators.bdf_steps import BDFState
 from holonome.integrators.contract import Beginning, DenseOutput, Record, Request, Stepper
@@ -35,16 +35,16 @@ def splu_solve(matrix: Any, right: np.ndarray) -> np.ndarray | None:
 
 
 class Sequential(Stepper):
-    """What both ways of advancing the iterations share; their common record begins at ``sequence_at``."""
+    """What explicit methods and BDF share; their common record begins at ``sequence_at``."""
 
     sequence_at: int
     on_manifold = True
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.srm: SRM = self.formulation
-        problem = self.problem
-        mechanical, srm = self.system.mechanical, self.srm
+        srm: SRM = self.formulation
+        problem = regularized(self.system, srm, self.direction)
+        self.srm, self.problem, mechanical = srm, problem, self.system.mechanical
         shown = problem.m if srm.variant in ("invariant", "baumgarte") else 0
         self.columns = problem.size + (shown if mechanical else problem.carried)
         self.most, self.automatic = srm.count()
@@ -53,10 +53,6 @@ class Sequential(Stepper):
     @property
     def _sequence_key(self) -> tuple:
         return self.most, self.direction, self.srm.eps is None
-
-    @property
-    def problem(self) -> Regularized:
-        return regularized(self.system, self.srm, self.direction)
 
     def sequence_fields(self) -> dict[str, Any]:
         """What the record of the iterations is made with."""
@@ -93,8 +89,8 @@ class Sequential(Stepper):
             return super().watch_fields()
         n, m = self.system.n, self.system.m
         if self.problem.large:
-            return rank_watch.fields(0, 0, 0, 0, 0)
-        return rank_watch.fields(self.problem.address("regularity"), 0, n, 1 + 2 * m, self.problem.size)
+            return rank_watch.fields(0, 0, 0, 0, 0, 0)
+        return rank_watch.fields(self.problem.address("regularity"), 0, 0, n, 1 + 2 * m, self.problem.size)
 
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """Check the start, choose ε and y₀, and let all iterations begin there."""
@@ -231,14 +227,14 @@ class Sequential(Stepper):
         active = int(SequenceState.of(memory, self.sequence_at)["active"])
         eps = SequenceState.vector(memory, "eps", self.sequence_at)
         used = " / ".join(f"{e:.3g}" for e in dict.fromkeys(eps[:active]))
-        told = f"SRM: {active} iteration{'s' * (active != 1)}, ε = {used}"
+        text = f"SRM: {active} iteration{'s' * (active != 1)}, ε = {used}"
         if self.eps.size and eps[0] != self.eps[0]:
-            told += f", {self.eps[0]:.3g} at the start"
+            text += f", {self.eps[0]:.3g} at the start"
         if self.srm.variant == "singular":
-            told += ", rows of G equilibrated"
+            text += ", rows of G equilibrated"
         if self.problem.large:
-            told += ", too large to be watched for singular positions"
-        return told
+            text += ", too large to be watched for singular positions"
+        return text
 
     def why_stuck(self, memory: np.ndarray) -> str:
         """Diagnosis, where SRM has one."""
@@ -363,9 +359,9 @@ class ExplicitSequential(Sequential):
         return super().remark(memory) + held
 
     def why_stuck(self, memory: np.ndarray) -> str:
-        told = super().why_stuck(memory)
-        if told:
-            return told
+        text = super().why_stuck(memory)
+        if text:
+            return text
         if SequentialState.of(memory, self._at)["held_steps"] > MOST_HELD_STEPS:
             return (
                 "constraint rows depend on others not in an isolated position, but from here on; use "
@@ -507,5 +503,5 @@ class SequentialOutput(DenseOutput):
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         memory = self.stepper.memory(0)
         self.stepper._put(memory)
-        starts, counts = self.starts, self.counts
-        return sequential_steps.evaluate(memory, context, starts, counts, self.states, wanted, out)
+        found = self.starts, self.counts, self.states, self._steps_with(wanted)
+        return sequential_steps.evaluate(memory, context, *found, wanted, out)

@@ -9,18 +9,18 @@ history is that of :mod:`holonome.integrators.bdf_steps`, with the last iteratio
 interpolant and its rows of the history are those of x_S, y_S.  y_s belongs to the unknowns, so that it is
 interpolated as they are.
 
-Where the number of iterations is free, one is added as in :mod:`holonome.integrators.sequential_steps`; it
-inherits the history of the last one.
+Where the number of iterations is not given, one is added as in :mod:`holonome.integrators.sequential_steps`;
+it inherits the history of the last one.
 """
 
 import math
 
 from numba import njit
 
-from holonome.integrators import bdf_steps, dassl, loop, newton, rank_watch, sequence
+from holonome.integrators import bdf_steps, dassl, loop, newton, sequence
 from holonome.integrators.bdf_steps import BDFState, Work
 from holonome.integrators.dassl import MOST
-from holonome.integrators.loop import OWN, rank_watch_in
+from holonome.integrators.loop import OWN, leave, watch_between
 from holonome.integrators.sequence import SequenceState, y0_at
 from holonome.machine.calls import call, shift
 from holonome.machine.context import OK
@@ -99,7 +99,7 @@ def _alone(w, s, place):
         w.newton_mask,
         w.row_powers,
         w.column_powers,
-        w.spare,
+        w.row_shift,
         w.block,
     )
 
@@ -182,8 +182,8 @@ def _add(w):
 
 
 @njit(cache=True)
-def _begin_anew(w, t):
-    """From the last iteration with its y as y₀, a quarter of ε and two iterations."""
+def _restart(w, t):
+    """Restart from the last iteration with its y as y₀, ε/4 and two iterations."""
     q = _sequence(w)
     one = q.state + q.carried
     q.restarts += 1
@@ -209,7 +209,7 @@ def _begin_anew(w, t):
 
 @njit(cache=True)
 def _derivatives(w, context, t):
-    """x_s′ and y_s of all iterations where they stand; returns a status."""
+    """x_s′ and y_s of all iterations at the current time; returns a status."""
     q = _sequence(w)
     size, carried, out = q.state, q.carried, q.out
     for s in range(q.active):
@@ -227,19 +227,19 @@ def _derivatives(w, context, t):
 
 
 @njit(cache=True)
-def _start(w, context):
-    """Order one, from derivatives that are new: at the beginning, and again after a switch."""
+def begin(w, context):
+    """Start at order one with newly evaluated derivatives: at the beginning, and after a switch."""
     status = _derivatives(w, context, w.run.t)
     if status != OK:
         return loop.code_of(status)
     dassl.start(w)
-    sequence.copy(shift(w.y, w.size), _own(w).rate_old, _sequence(w).state)
+    settle(w)
     return OK
 
 
 @njit(cache=True)
 def _is_impasse(w, context, t):
-    """As for the explicit methods, after a step."""
+    """The same test as for explicit methods, after a step."""
     q = _sequence(w)
     s = q.active - 1
     _previous(w, t, s, w.block)
@@ -251,17 +251,11 @@ def _is_impasse(w, context, t):
 
 
 @njit(cache=True)
-def _leave(w):
-    w.run.code = loop.STEP_TOO_SMALL
-    return loop.LEAVE
-
-
-@njit(cache=True)
-def _settle_further(w, t, h, repeated):
-    """Where the last two iterations differ: one more, or all anew; ACCEPTED if neither is called for."""
+def _add_or_restart(w, t, h, repeated):
+    """Where the last two iterations differ, add one or restart all; ACCEPTED if neither is needed."""
     q = _sequence(w)
     helps = sequence.another_helps(q)
-    if not helps and not sequence.astray(q):
+    if not helps and not sequence.eps_is_too_large(q):
         return loop.ACCEPTED
     dassl.restore(w, h)
     w.s.ns = repeated
@@ -270,16 +264,16 @@ def _settle_further(w, t, h, repeated):
         q.before = q.difference
         _add(w)
     elif not sequence.may_restart(q):
-        return _leave(w)
+        return leave(w, loop.STEP_TOO_SMALL)
     else:
-        _begin_anew(w, t)
+        _restart(w, t)
     dassl.set_weights(bdf_steps.parts(w.memory))
     return loop.REPEAT
 
 
 @njit(cache=True)
-def _attempt(w, context, t, h):
-    """A step of all iterations; where they have not settled, again with one more or a smaller ε."""
+def attempt(w, context, t, h):
+    """A step of all iterations; where they have not converged, again with one more or a smaller ε."""
     s, q = w.s, _sequence(w)
     k, repeated = s.order, s.ns
     dassl.coefficients(w, h)
@@ -288,46 +282,35 @@ def _attempt(w, context, t, h):
     s.estimate = math.inf
     s.converged = converged
     size_of_e = dassl.estimate(w, k) if converged else math.inf
-    outcome = bdf_steps.judged(w, status, s.ck * size_of_e)
+    outcome = bdf_steps.outcome_of(w, status, s.ck * size_of_e)
     if outcome != loop.ACCEPTED:
         return outcome
     q.difference = math.inf
     if q.active > 1:
         q.difference = sequence.difference(q, w.y, shift(w.y, q.state + q.carried), w.atol, w.rtol)
-    if q.automatic and q.difference > sequence.SETTLED:
-        outcome = _settle_further(w, t, h, repeated)
+    if q.automatic and q.difference > sequence.CONVERGED:
+        outcome = _add_or_restart(w, t, h, repeated)
         if outcome != loop.ACCEPTED:
             return outcome
     q.before = 0.0
     if q.watches_impasse:
         q.impasse = _is_impasse(w, context, t + h)
         if q.impasse:
-            return _leave(w)
+            return leave(w, loop.STEP_TOO_SMALL)
     w.run.iterations = q.active
     return loop.ACCEPTED
 
 
 @njit(cache=True)
-def _watch(w, context, found):
-    run, rate_old = w.run, _own(w).rate_old
-    step = rank_watch.Step(run.t_old, run.y_old, rate_old, run.t, w.y, shift(w.y, w.size))
-    run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
+def watch(w, context, found):
+    watch_between(w, context, found, w.run.y_old, _own(w).rate_old, w.y, shift(w.y, w.size))
 
 
 @njit(cache=True)
-def _settle(w):
+def settle(w):
     sequence.copy(shift(w.y, w.size), _own(w).rate_old, _sequence(w).state)
 
 
-advance = loop.advance_with(
-    __name__,
-    parts=bdf_steps.parts,
-    begin=_start,
-    propose=bdf_steps.fit_end,
-    attempt=_attempt,
-    reject=bdf_steps.reject,
-    accept=bdf_steps.accept,
-    watch=_watch,
-    settle=_settle,
-    resume=_start,
-)
+parts, propose, reject, accept = bdf_steps.parts, bdf_steps.propose, bdf_steps.reject, bdf_steps.accept
+resume = begin
+advance = loop.advance_with(globals())

@@ -7,33 +7,34 @@ so that nothing of y_{s−1}(t) has to be stored.  Heun's method takes y_{s−1}
 does: y_{s−1}(t_n) in its first stage, the finished y_{s−1}(t_{n+1}) in its second.  The others take the value
 that belongs to the same stage of x_{s−1}, so that they have their order for the iterations as one system.
 
-Where the number of iterations is free, one is added as soon as the last two differ by more than half the
-tolerance at the end of a step: the new one begins where the last one stands, and the step is repeated.
-x_{S−1} was within the tolerance up to there, and x_S better.  If the last one allowed still differs by far
-more, ε is too large.  Where it is free too, the whole begins anew from x_S with a quarter of it and y₀ = y_S.
-In a layer of length ε behind a start, more iterations help only as far as y₀ agrees with y there, (2.14) and
-Theorem 2.2; so y₀ begins with y, y′ and y″ of the exact solution, anew with y_S and its slope.
+Where the number of iterations is not given, one is added as soon as the last two differ by more than half the
+tolerance at the end of a step: the new one starts from the current x_S, and the step is repeated.  Up to that
+time x_{S−1} was within the tolerance, and x_S is more accurate.  If the last iteration allowed still differs
+by far more, ε is too large.  Where ε is not given either, all iterations restart from x_S with ε/4 and y₀ =
+y_S. In the initial layer of length ε, more iterations help only as far as y₀ agrees with y there, (2.14) and
+Theorem 2.2; so y₀ starts with y, y′ and y″ of the exact solution, and after a restart with y_S and its slope.
 
-A motion that runs into an impasse is recognised by its velocity, a substantial part of which suddenly
-violates the constraints: ε⁻¹ B E g′ then is far larger than all accelerations before.
+An impasse is recognised by the velocity, a substantial part of which suddenly violates the constraints:
+ε⁻¹ B E g′ is then far larger than all accelerations before.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from numba import njit
 
-from holonome.integrators import loop, rank_watch, sequence
+from holonome.integrators import loop, sequence
 from holonome.integrators.loop import (
     OWN,
     hermite,
+    leave,
     propose_explicit,
-    rank_watch_in,
     run_state,
+    watch_between,
     weighted_square,
 )
 from holonome.integrators.sequence import SequenceState, copy, y0_at
-from holonome.integrators.step_size import next_size, shrink, step_before
+from holonome.integrators.step_size import choose_next, shrink
 from holonome.integrators.tableau import END, combine
 from holonome.machine.calls import NativeKernel, call, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
@@ -42,7 +43,7 @@ from holonome.machine.layout import Layout, Real, Vector, Whole
 _GROW = 5.0
 
 MOST_HELD_STEPS = 8
-"""Steps in a row with a held value: more, and the position is not an isolated singular one."""
+"""If the value is held for more consecutive steps than this, the singular position is not isolated."""
 
 
 class SequentialState(Layout):
@@ -55,10 +56,10 @@ class SequentialState(Layout):
     times: Whole  # how often (5.2) is applied
     stabilization: Whole  # addresses
     free: Whole
-    holds: Whole  # whether y_s may keep its value in a singular point
-    held: Whole  # how often it did
-    held_steps: Whole  # in so many steps in a row
-    t_held: Real  # where it did first
+    holds: Whole  # whether y_s may keep its value at a singular point
+    held: Whole  # how often it was held
+    held_steps: Whole  # number of consecutive steps in which it was
+    t_held: Real  # where it was held first
     active_old: Whole  # iterations in the last step
     last_weight: Real
     exponent: Real
@@ -87,38 +88,16 @@ named_sequence, named = SequenceState.named(), SequentialState.named()
 _SECOND = OWN + SequenceState.words
 
 
-class Work(NamedTuple):
-    """The memory taken apart once."""
-
-    memory: Any
-    run: Any
-    q: Any
-    s: Any
-    size: int
-    stride: int
-    carried: int
-    stages: int
-    atol: Any
-    rtol: float
-    eps: Any
-    k: Any
-    sums: Any
-    c: Any
-    z: Any
-    out: Any
-    point: Any
+Work = namedtuple("Work", "memory run q s size stride carried stages atol rtol eps k sums c z out point")
+"""The memory taken apart once."""
 
 
-class Iterations(NamedTuple):
-    """x, x′ and y of all iterations at one time."""
-
-    x: Any
-    f: Any
-    carry: Any
+Iterations = namedtuple("Iterations", "x f carry")
+"""x, x′ and y of all iterations at one time."""
 
 
 @njit(cache=True)
-def _parts(memory):
+def parts(memory):
     run, q, s = run_state(memory), named_sequence(shift(memory, OWN)), named(shift(memory, _SECOND))
     stride = (q.state + 3) // 4 * 4
     return Work(
@@ -149,10 +128,10 @@ def _now(w):
 
 @njit(cache=True)
 def _expand(w, context, other):
-    """Let y₀ begin with y, y′, y″ of the exact solution, (2.14) with m = 2, from differences over h = τ/1000:
-    from y now, after h and after ``other`` h, which is −1 or, behind a switch, 2.
+    """Match y₀ to y, y′, y″ of the exact solution, (2.14) with m = 2, by differences over h = τ/1000: from y
+    now, after h and after ``other`` h, where ``other`` is −1 or, after a switch, 2.
 
-    Where y is not known it stays constant.
+    Where y is not known, y₀ stays constant.
     """
     q, n, x, t, exact = w.q, w.carried, w.s.x, w.run.t, w.q.multiplier
     h = 1e-3 * w.run.direction * q.tau
@@ -184,7 +163,7 @@ def _expand(w, context, other):
 
 @njit(cache=True)
 def _rate(w, context, t, s, x, previous, last, f, carry):
-    """x_s′ and y_s from y_{s−1}; in an exact singular point y_s keeps its last value."""
+    """x_s′ and y_s from y_{s−1}; exactly at a singular point y_s keeps its last value."""
     w.z[0] = w.eps[s]
     copy(previous, shift(w.z, 1), w.carried)
     status = call(w.q.rate, t, x, w.z, context, w.out)
@@ -282,7 +261,7 @@ def _error(w, x, x_new, f_new, h):
     if w.s.two_errors:
         combine(w.sums, w.stages + 1, h, x, w.k, error)
         both = square + 0.01 * weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
-        square = square * square / both if both != 0.0 else 0.0  # not a number stays so
+        square = square * square / both if both != 0.0 else 0.0  # NaN remains NaN
     return square
 
 
@@ -294,7 +273,7 @@ def _rate_where_it_stands(w, context, t, s, previous):
 
 @njit(cache=True)
 def _add(w, context, t):
-    """One more iteration, from where the last one stands."""
+    """Add an iteration that starts where the last one is now."""
     active, s = w.q.active, w.s
     w.run.nfev += 1
     copy(shift(s.x, (active - 1) * w.stride), shift(s.x, active * w.stride), w.stride)
@@ -304,7 +283,7 @@ def _add(w, context, t):
 
 @njit(cache=True)
 def _rates(w, context):
-    """x_s′ and y_s of all iterations where they stand; OK, or a code."""
+    """x_s′ and y_s of all iterations at the current time; OK, or a code."""
     for s in range(w.q.active):
         previous = y0_at(w.q, w.run.t) if s == 0 else shift(w.s.carry, (s - 1) * w.carried)
         w.run.nfev += 1
@@ -315,8 +294,8 @@ def _rates(w, context):
 
 
 @njit(cache=True)
-def _begin_anew(w, context):
-    """From x_S with y₀ = y_S and its slope over the last step, a quarter of ε and two iterations."""
+def _restart(w, context):
+    """Restart from x_S with y₀ = y_S and its slope over the last step, ε/4 and two iterations."""
     q, s, n, t, t_old, active = w.q, w.s, w.carried, w.run.t, w.run.t_old, w.q.active
     y, before = shift(s.carry, (active - 1) * n), shift(s.carry_old, (active - 1) * n)
     known = q.tau > 0.0 and s.active_old == active and t != t_old
@@ -346,7 +325,7 @@ def _show(w, x_all, carry_all, active, y):
 
 
 @njit(cache=True)
-def _begin(w, context):
+def begin(w, context):
     """Derivatives of all iterations and the step size at the start."""
     if w.q.tau > 0.0:
         _expand(w, context, -1.0)
@@ -356,8 +335,8 @@ def _begin(w, context):
 
 
 @njit(cache=True)
-def _resume(w, context):
-    """Behind a switch, where y may jump: all iterations go on from the last one, with a new y₀."""
+def resume(w, context):
+    """After a switch, where y may jump, all iterations continue from the last one, with a new y₀."""
     q, x = w.q, w.s.x
     if q.tau > 0.0:
         for number in range(q.most):
@@ -369,21 +348,15 @@ def _resume(w, context):
 
 
 @njit(cache=True)
-def _leave(w, code):
-    w.run.code = code
-    return loop.LEAVE
-
-
-@njit(cache=True)
-def _attempt(w, context, t, h):
-    """A step of all iterations; where they have not settled, again with one more or a smaller ε."""
+def attempt(w, context, t, h):
+    """A step of all iterations; where they have not converged, again with one more or a smaller ε."""
     run, q, s, active = w.run, w.q, w.s, w.q.active
     run.nfev += w.stages * active
     held = s.held
     status, square = _sweep(w, context, active, _now(w), t, h, True)
     run.error = math.sqrt(square / (active * w.size))
     if status == INTERRUPTED:
-        return _leave(w, loop.STOPPED)
+        return leave(w, loop.STOPPED)
     if status != OK:
         return loop.FUNCTION_RAISED if status == RAISED else loop.SINGULAR_MATRIX
     if run.error - run.error != 0.0:
@@ -395,39 +368,39 @@ def _attempt(w, context, t, h):
     q.difference = math.inf
     if active > 1:
         q.difference = sequence.difference(q, x, shift(s.x_new, (active - 2) * w.stride), w.atol, w.rtol)
-    if q.automatic and q.difference > sequence.SETTLED:
-        outcome = _settle_further(w, context, t)
+    if q.automatic and q.difference > sequence.CONVERGED:
+        outcome = _add_or_restart(w, context, t)
         if outcome != loop.ACCEPTED:
             return outcome
     q.before = 0.0
     s.held_steps = s.held_steps + 1 if s.held > held else 0
     if s.held_steps > MOST_HELD_STEPS:
-        return _leave(w, loop.STEP_TOO_SMALL)
+        return leave(w, loop.STEP_TOO_SMALL)
     if q.watches_impasse:
         first = q.coordinates if q.index > 2 else 0
         f, eps = shift(s.f_new, (active - 1) * w.stride), w.eps[active - 1]
         q.impasse = sequence.is_impasse(q, x, f, w.atol[first], eps)
         if q.impasse:
-            return _leave(w, loop.STEP_TOO_SMALL)
+            return leave(w, loop.STEP_TOO_SMALL)
     run.correction = q.difference
     run.iterations = active
     return loop.ACCEPTED
 
 
 @njit(cache=True)
-def _settle_further(w, context, t):
-    """Where the last two iterations differ: one more, or all anew; ACCEPTED if neither is called for."""
+def _add_or_restart(w, context, t):
+    """Where the last two iterations differ, add one or restart all; ACCEPTED if neither is needed."""
     q = w.q
     if sequence.another_helps(q):
         q.before = q.difference
         status = _add(w, context, t)
-        return _leave(w, loop.code_of(status)) if status >= RAISED else loop.REPEAT
-    if not sequence.astray(q):
+        return leave(w, loop.code_of(status)) if status >= RAISED else loop.REPEAT
+    if not sequence.eps_is_too_large(q):
         return loop.ACCEPTED
     if not sequence.may_restart(q):
-        return _leave(w, loop.STEP_TOO_SMALL)
-    code = _begin_anew(w, context)
-    return loop.REPEAT if code == OK else _leave(w, code)
+        return leave(w, loop.STEP_TOO_SMALL)
+    code = _restart(w, context)
+    return loop.REPEAT if code == OK else leave(w, code)
 
 
 @njit(cache=True)
@@ -448,7 +421,7 @@ def _keep(w, steps, row):
 
 
 @njit(cache=True)
-def _accept(w, steps, row, t, h, t_new):
+def accept(w, steps, row, t, h, t_new):
     """Move on, and choose the next step size."""
     s, active = w.s, w.q.active
     if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
@@ -462,46 +435,24 @@ def _accept(w, steps, row, t, h, t_new):
     copy(s.carry_new, s.carry, carried)
     s.active_old = active
     _show(w, s.x_new, s.carry_new, active, w.run.y)
-    if w.run.constant == 0.0:
-        w.run.h = next_size(w.run, s, h, _GROW)
+    choose_next(w, h, _GROW)
 
 
 @njit(cache=True)
-def _reject(w, t, h, cause):
-    return shrink(w.run, w.s, t, h, cause)
+def watch(w, context, found):
+    s, at = w.s, (w.q.active - 1) * w.stride
+    x_old, rate_old, x, rate = [shift(part, at) for part in (s.x_old, s.f_old, s.x_new, s.f_new)]
+    watch_between(w, context, found, x_old, rate_old, x, rate)
 
 
-@njit(cache=True)
-def _propose(w):
-    return propose_explicit(w.run)
-
-
-@njit(cache=True)
-def _watch(w, context, found):
-    run, s, at = w.run, w.s, (w.q.active - 1) * w.stride
-    step = rank_watch.Step(
-        run.t_old, shift(s.x_old, at), shift(s.f_old, at), run.t, shift(s.x_new, at), shift(s.f_new, at)
-    )
-    run.found = rank_watch.watch_point(rank_watch_in(run, w.memory), context, step, found, run.found)
-
-
-advance = loop.advance_with(
-    __name__,
-    parts=_parts,
-    begin=_begin,
-    propose=_propose,
-    attempt=_attempt,
-    reject=_reject,
-    accept=_accept,
-    watch=_watch,
-    resume=_resume,
-)
+propose, reject = propose_explicit, shrink
+advance = loop.advance_with(globals())
 
 
 @NativeKernel
 def interpolant(t, y, memory, context, out):
     """The solution at a time inside the last step: a step of all iterations from its beginning."""
-    w = _parts(memory)
+    w = parts(memory)
     active, before = w.s.active_old, Iterations(w.s.x_old, w.s.f_old, w.s.carry_old)
     status, _ = _sweep(w, context, active, before, w.run.t_old, t - w.run.t_old, False)
     _show(w, w.s.x_new, w.s.carry_new, active, out)
@@ -511,7 +462,7 @@ def interpolant(t, y, memory, context, out):
 @NativeKernel
 def preview(t, y, memory, context, out):
     """Hermite's cubic through both ends of the last step for x_S, a straight line for y_S."""
-    w, run = _parts(memory), run_state(memory)
+    w, run = parts(memory), run_state(memory)
     s, last, behind = w.s, w.s.active_old - 1, shift(out, w.size)
     x, f, x_old, f_old = [shift(part, last * w.stride) for part in (s.x, s.f, s.x_old, s.f_old)]
     hermite(run, t, x_old, f_old, x, f, w.size, out)
@@ -524,7 +475,7 @@ def preview(t, y, memory, context, out):
 
 @njit(cache=True)
 def _recall(w, context, t, active, row):
-    """Put back what `_keep` wrote, and the rates that belong to it."""
+    """Restore what `_keep` wrote, and evaluate the rates there."""
     q, n = w.q, w.carried
     q.y0_time = row[1]
     q.y0_rate = row[2]
@@ -546,16 +497,15 @@ def _recall(w, context, t, active, row):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(memory_array, context_array, starts, counts, rows, wanted, out):
+def evaluate(memory_array, context_array, starts, counts, rows, steps, wanted, out):
     """The solution at many times from stored steps: where each began, how many iterations it had, and what
-    `_keep` wrote of it.  Returns the number done.
+    `_keep` wrote of it; ``steps`` are the numbers of those in which the times lie.  Returns the number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
-    w = _parts(memory)
-    direction = 1.0 if starts[-1] >= starts[0] else -1.0
+    w = parts(memory)
     current = -1
     for number in range(wanted.size):
-        step = step_before(starts, direction, wanted[number])
+        step = steps[number]
         begin, active = starts[step], int(counts[step])
         if step != current:
             if _recall(w, context, begin, active, rows[step]) != OK:

@@ -1,4 +1,5 @@
-"""The check of a start, the same for all integrators: its rates can be evaluated, it lies on the manifold.
+"""The check of the initial values, the same for all integrators: can the rates be evaluated, and do the
+values lie on the manifold?
 
 A start that misses the manifold, or needs pivoting, is not repaired here; `solve` then looks for consistent
 values near it (:mod:`holonome.dynamics.start`) and begins again from these.

@@ -136,7 +136,7 @@ _lock, _compiled = new_lock(), dict[tuple[Tableau, int], Kernel]()
 """Code once made is kept: runs in other threads may be in it."""
 
 END = 0
-"""Place of the sum for the end of a step; stage i has place i, and behind the last one stand the errors."""
+"""Place of the sum for the end of a step; stage i has place i, and the errors follow the last stage."""
 
 
 @njit(cache=True, inline="always")
@@ -160,8 +160,8 @@ def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) ->
     """One sum, a kernel with h in place of t, and k in place of z.
 
     The last k was written just before, number by number.  It is loaded in the same way, or the processor
-    would wait until all of it has left for memory, and it enters last, with nothing to do behind it but one
-    multiplication and one addition.
+    would wait until all of it is stored, and it enters last, followed by only one multiplication and one
+    addition.
     """
     write = Writer()
     lanes = write.lanes(WIDTH)

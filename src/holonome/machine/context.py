@@ -26,6 +26,7 @@ class Context(Layout):
     pieces: Whole  # address of the kernel `pieces`
     dense_calls: Whole  # how often a dense kernel stepped in
     rank: Whole  # the smallest rank that it met
+    usual_rank: Whole  # that of all but singular positions: less than ``rows`` where rows are redundant
     left_out: Vector  # for each row, whether it is known to depend on others and is left out
     sparse: Vector  # memory of a sparse factorization, of large systems
     has_work: Whole  # 0 for very large systems
@@ -43,8 +44,8 @@ named_context = Context.named()
 PARAMETERS = Context.words
 """Where p begins."""
 
-SPARE = 1e30
-"""Subtracted from the diagonal of a row that is left out, so that its multiplier does not change."""
+LEFT_OUT_SHIFT = 1e30
+"""Subtracted from the diagonal entry of a row that is left out, so that its multiplier does not change."""
 
 OK, SINGULAR, RAISED, INTERRUPTED = 0, 1, 2, 3
 """Status of a kernel: fine; a pivot says the matrix is (nearly) singular; a Python function raised an error

@@ -48,7 +48,12 @@ class Kernel:
 
 
 def kernel(
-    expression: ca.SX, inputs: Sequence[ca.SX], *, margin: ca.SX | None = None, suppliers: Sequence[int] = ()
+    expression: ca.SX,
+    inputs: Sequence[ca.SX],
+    *,
+    margin: ca.SX | None = None,
+    suppliers: Sequence[int] = (),
+    optimised_up_to: int = OPTIMISED_UP_TO,
 ) -> Kernel:
     """Compile a column of expressions of (t, y, z, p), or take it from the cache."""
     outputs = [expression] + ([] if margin is None else [margin])
@@ -57,7 +62,7 @@ def kernel(
             "kernel", list(inputs), outputs, list(ARGUMENTS), ["out", "margin"][: len(outputs)], {"cse": True}
         )
     )
-    optimised = program.cost <= OPTIMISED_UP_TO and len(program.outputs[0].operations) <= OPTIMISED_RESULTS
+    optimised = program.cost <= optimised_up_to and len(program.outputs[0].operations) <= OPTIMISED_RESULTS
     text = assembly(program, "kernel", suppliers, 0 if optimised else BLOCK)
     return compiled(text, "kernel", 2 if optimised else 0, program.cost)
 

@@ -24,10 +24,11 @@ from holonome.machine.supplied_blocks import (
     SlopesBlock,
     ValueBlock,
     VelocityConstraintBlock,
+    gradients,
+    matrix,
     new_block,
+    new_slopes,
     supply_constraint,
-    supply_gradients,
-    supply_matrix,
     supply_slopes,
     supply_value,
     supply_velocity_constraint,
@@ -44,12 +45,12 @@ _LAYOUTS: dict[str, type[Block]] = {
 _DERIVATIVES = {"constraint": ("G", "g_t", "D_g", "gamma_g"), "velocity_constraint": ("A", "D_h", "gamma_h")}
 _MATRICES = ("G", "A", "D_g", "D_h")
 _SLOPES = {
-    "mass": (("value",), supply_value),
-    "force": (("value",), supply_value),
-    "constraint": (("G", "g_t"), supply_gradients),
-    "velocity_constraint": (("A",), supply_matrix),
+    "mass": (("value",), None),
+    "force": (("value",), None),
+    "constraint": (("G", "g_t"), gradients),
+    "velocity_constraint": (("A",), matrix),
 }
-"""Values whose derivatives enter Newton's matrices, neighbours in their block, and what computes them."""
+"""Values whose derivatives enter Newton's matrices, and what computes them if not the function itself."""
 
 
 class Supplied:
@@ -134,38 +135,26 @@ class Supplied:
         if not self._slopes.size:
             return block
         slopes, (_, values) = self._slopes.copy(), _SLOPES[self.role]
-        SlopesBlock.set(slopes, driver=supply_slopes.address, values=values.address)
-        SlopesBlock.vector(slopes, "filled")[:] = block
+        function = self.address if values is None else values.address
+        SlopesBlock.set(slopes, driver=supply_slopes.address, function=function)
+        if values is not None:
+            SlopesBlock.vector(slopes, "inner")[:] = block
         return np.concatenate([block, slopes])
 
     def _new_slopes(self) -> np.ndarray:
         """The block of slopes, without any addresses."""
-        places = self._differentiated()
-        count, columns = places.stop - places.start, self.n * (2 if "v" in self.arguments else 1)
-        if self.role == "velocity_constraint":
-            columns = self.n
-        return SlopesBlock.memory(
-            n=self.n,
-            first=places.start,
-            count=count,
-            columns=columns,
-            slopes=count * columns,
-            moved=2 * self.n,
-            ahead=count,
-            filled=self._empty.size,
-        )
-
-    def _differentiated(self) -> slice:
-        """Where the values whose slopes are wanted lie in the block."""
-        names, _ = _SLOPES[self.role]
-        first, last = (self._layout.span(self._empty, name) for name in (names[0], names[-1]))
-        return slice(first.start, last.stop)
+        names, values = _SLOPES[self.role]
+        count = sum(self._layout.vector(self._empty, name).size for name in names)
+        both = "v" in self.arguments and self.role != "velocity_constraint"
+        inner = np.zeros(0 if values is None else self._empty.size)
+        return new_slopes(self.n, count, self.n * (1 + both), inner)
 
     def slopes(self, block: ca.SX) -> list[tuple[ca.SX, ca.SX, ca.SX]]:
         """Symbols of values, and their derivatives with respect to q and v, as parts of the block's."""
         if not self._slopes.size:
             return []
-        values, n = block[self._differentiated()], self.n
+        names, n = _SLOPES[self.role][0], self.n
+        values = ca.vertcat(*(block[self._layout.span(self._empty, name)] for name in names))
         flat = block[self._empty.size :][SlopesBlock.span(self._slopes, "slopes")]
         by_state = ca.reshape(flat, flat.numel() // values.numel(), values.numel()).T
         by_v = by_state[:, n:] if by_state.size2() > n else ca.SX(values.numel(), n)

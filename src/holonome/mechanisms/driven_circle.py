@@ -30,9 +30,8 @@ section 4.
 import numpy as np
 
 from holonome.mechanisms.example import Drawing, Example, Solution
+from holonome.mechanisms.stiff_spring import constraint, mass
 from holonome.problem.system import System
-
-mass = np.ones(2)
 
 
 def force(t, q, p):
@@ -40,11 +39,6 @@ def force(t, q, p):
     dx, dy = q[0] - sin, q[1] + cos
     normal, tangential = (sin * dx - cos * dy) / p.eps**2, (cos * dx + sin * dy) / p.eps
     return np.array([-normal * sin - tangential * cos, normal * cos - tangential * sin])
-
-
-def constraint(q):
-    x, y = q
-    return (x**2 + y**2 - 1) / 2
 
 
 def points(q, p):

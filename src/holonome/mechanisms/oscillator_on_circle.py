@@ -33,18 +33,12 @@ import numpy as np
 
 from holonome.mechanisms.example import Drawing, Example, Solution
 from holonome.mechanisms.pendulum import solution as pendulum_solution
+from holonome.mechanisms.stiff_spring import constraint, mass
 from holonome.problem.system import System
-
-mass = np.ones(2)
 
 
 def force(q, p):
     return np.array([-q[0] / p.eps ** p.powers[0], -(q[1] + 1) / p.eps ** p.powers[1] - p.gravity])
-
-
-def constraint(q):
-    x, y = q
-    return (x**2 + y**2 - 1) / 2
 
 
 def potential(q, p):

@@ -302,6 +302,12 @@ LEFT, RIGHT = ([f"{side} wheel {i}" for i in range(4)] for side in ("left", "rig
 RAIL = np.linspace(-1.0, 1.0, 21)
 
 
+def on_rail(side, angle, p):
+    """A point of a rail head in the cross section, by its angle on the circle of the profile."""
+    middle, low = p.a + p.rs * np.sin(p.delta0), -p.r0 - p.rs * np.cos(p.delta0)
+    return side * (middle + p.rs * np.sin(angle)), low + p.rs * np.cos(angle)
+
+
 def points(q, p):
     """Front view; the yaw angle is left out. Rails have the shape of the profile, a circle."""
     x, y, _, _, phi = q
@@ -320,11 +326,7 @@ def points(q, p):
         for i, corner in enumerate([(-inner, -AXLE), (inner, -AXLE), (inner, AXLE), (-inner, AXLE)])
     }
     for side, name in ((1.0, "left"), (-1.0, "right")):
-        middle, low = p.a + p.rs * np.sin(p.delta0), -p.r0 - p.rs * np.cos(p.delta0)
-        found |= {
-            f"{name} rail {i}": (side * (middle + p.rs * np.sin(angle)), low + p.rs * np.cos(angle))
-            for i, angle in enumerate(RAIL)
-        }
+        found |= {f"{name} rail {i}": on_rail(side, angle, p) for i, angle in enumerate(RAIL)}
     return found
 
 
@@ -361,13 +363,11 @@ def points_in_space(q, p):
             xi, R = side * (p.a + off), p.r0 - np.tan(p.delta0) * off
             found[f"{name} {ring}"] = on_body(xi, 0.0, 0.0)
             found |= {f"{name} {ring} {i}": on_body(xi, R, 2 * np.pi * i / SPOKES) for i in range(SPOKES)}
-        middle, low = p.a + p.rs * np.sin(p.delta0), -p.r0 - p.rs * np.cos(p.delta0)
-        for i, angle in enumerate(RAIL[::2]):
-            place = side * (middle + p.rs * np.sin(angle)), low + p.rs * np.cos(angle)
-            found |= {
-                f"{name} rail {i} {end}": (forward, *place)
-                for end, forward in zip(("back", "front"), RAIL_ENDS, strict=True)
-            }
+        found |= {
+            f"{name} rail {i} {end}": (forward, *on_rail(side, angle, p))
+            for i, angle in enumerate(RAIL[::2])
+            for end, forward in zip(("back", "front"), RAIL_ENDS, strict=True)
+        }
     return found
 
 

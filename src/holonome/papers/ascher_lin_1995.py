@@ -19,8 +19,7 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.experiment import (
-    DIFFERS,
-    REPRODUCED,
+    LOGARITHMIC,
     Claim,
     Curve,
     Figure,
@@ -30,6 +29,7 @@ from holonome.papers.experiment import (
     Table,
     load,
     published,
+    run_of,
 )
 from holonome.plot import COLOURS
 
@@ -122,7 +122,7 @@ def example_6_3() -> Problem:
 def errors(
     problem: Problem, method: hn.Method, times: Sequence[float], end: float = 1.0
 ) -> dict[float, dict[str, float]]:
-    """Error and drift at the wanted times; NaN behind a failure. The nearest point of the mesh is taken, so
+    """Error and drift at the wanted times; NaN after a failure. The nearest point of the mesh is taken, so
     that a failure at the singular point is seen as the paper shows it.
     """
     system, exact = problem
@@ -143,7 +143,7 @@ def _row(
         np.isnan(found[name]) if np.isnan(value) else abs(found[name] - value) <= allowed * value
         for name, value in expected.items()
     )
-    return Row(case, expected, found, REPRODUCED if good else DIFFERS, "" if good else why)
+    return Row.compared(case, expected, found, good, why)
 
 
 def _index_2(
@@ -262,7 +262,7 @@ def table_6_2(progress: Progress) -> Table:
                 "after three iterations.",
             )
         ],
-        notes=["With α₂ = 1 the row α₁ = 1 has errors of order 1 behind the singular point."],
+        notes=["With α₂ = 1 the row α₁ = 1 has errors of order 1 after the singular point."],
     )
 
 
@@ -313,11 +313,9 @@ def table_6_4(progress: Progress) -> Table:
         s, t = int(line["iteration"]), float(line["t"])
         if s not in known:
             progress((s - 1) / 3, f"iteration {s}")
-            sol = hn.solve(
-                mechanism.system,
+            sol = run_of(
+                mechanism,
                 (0, 1),
-                mechanism.q0,
-                mechanism.v0,
                 method=heun(1e-3, eps=5e-3, iterations=s),
                 t_eval=[0.1, 0.5, 1.0],
             )
@@ -372,11 +370,9 @@ def table_6_4(progress: Progress) -> Table:
 
 def _refused(mechanism: Any) -> str:
     try:
-        hn.solve(
-            mechanism.system,
+        run_of(
+            mechanism,
             (0, 1),
-            mechanism.q0,
-            mechanism.v0,
             method=heun(1e-3, eps=[5e-3, 5e-3, 5e-4], iterations=3),
         )
     except ValueError as error:
@@ -390,11 +386,9 @@ _CRANK = "Masses, lengths and gravity are not published; taken here: uniform bar
 def crank(iterations: int, t_eval: np.ndarray, **start: float) -> hn.Solution:
     """Example 6.5: (5.5)–(5.6) with h = ε = 1e-4."""
     mechanism = hn.mechanisms.slider_crank(**start)
-    return hn.solve(
-        mechanism.system,
+    return run_of(
+        mechanism,
         (0, float(t_eval[-1])),
-        mechanism.q0,
-        mechanism.v0,
         method=heun(1e-4, eps=1e-4, iterations=iterations, variant="singular"),
         t_eval=t_eval,
     )
@@ -461,9 +455,7 @@ def figure_6_1(progress: Progress) -> Figure:
     with projection at a tolerance of 1e-13. Then four other methods are tried on it.
     """
     times, mechanism = np.linspace(0, 70, 3501), hn.mechanisms.slider_crank()
-    exact = hn.solve(
-        mechanism.system, (0, 70), mechanism.q0, mechanism.v0, rtol=1e-13, atol=1e-13, t_eval=times
-    )
+    exact = run_of(mechanism, (0, 70), rtol=1e-13, atol=1e-13, t_eval=times)
     solutions = {}
     for s in (1, 2, 3):
         progress((s - 1) / 3, f"iteration {s}")
@@ -525,11 +517,9 @@ def _others(mechanism: Any) -> Claim:
     }
     told, wrong = [], []
     for name, method in tried.items():
-        sol = hn.solve(
-            mechanism.system,
+        sol = run_of(
+            mechanism,
             (0, 70),
-            mechanism.q0,
-            mechanism.v0,
             method=method,
             rtol=1e-8,
             atol=1e-8,
@@ -553,7 +543,7 @@ def _others(mechanism: Any) -> Claim:
 
 def mechanism_energy(mechanism: Any) -> float:
     """The energy at the start."""
-    sol = hn.solve(mechanism.system, (0, 1e-3), mechanism.q0, mechanism.v0)
+    sol = run_of(mechanism, (0, 1e-3))
     assert sol.energy is not None
     return float(sol.energy[0])
 
@@ -656,10 +646,10 @@ def example_3_1(progress: Progress) -> Figure:
                 "fail to be approximated there.",
                 all(ends[s][1] > 10 * ends[s][0] for s in (2, 3)),
                 f"errors of x before the singular point {', '.join(f'{ends[s][0]:.0e}' for s in ends)}, "
-                f"behind it {', '.join(f'{ends[s][1]:.0e}' for s in ends)}.",
+                f"after it {', '.join(f'{ends[s][1]:.0e}' for s in ends)}.",
             )
         ],
-        notes=["The error behind the point stays, as nothing draws a solution back along the constraint."],
+        notes=["The error after the point remains, as nothing draws a solution back along the constraint."],
     )
 
 
@@ -702,7 +692,7 @@ def _theorem(
                 }
                 curves.append(Curve(f"{name}, s = {s}", values_of_eps, values, style))
         slopes = [[_slope(values_of_eps, curve.y) for curve in curves[k::2]] for k in (0, 1)]
-        panels.append(Panel(case, "ε", "largest error", curves, {"xscale": "log", "yscale": "log"}))
+        panels.append(Panel(case, "ε", "largest error", curves, LOGARITHMIC))
         told.append(
             f"{case}: "
             + " and ".join(
@@ -731,11 +721,9 @@ def index_2_error(eps: float, s: int, **srm: Any) -> Errors:
 def _arm(eps: float, s: int, **srm: Any) -> hn.Solution:
     mechanism = hn.mechanisms.two_link_arm()
     method = hn.Method(hn.SRM(eps=eps, iterations=s, **srm), hn.RungeKutta("dop853"))
-    return hn.solve(
-        mechanism.system,
+    return run_of(
+        mechanism,
         (0, 1),
-        mechanism.q0,
-        mechanism.v0,
         method=method,
         rtol=1e-13,
         atol=1e-14,
@@ -776,7 +764,7 @@ def theorem_2_1(progress: Progress) -> Figure:
 @PAPER.experiment("theorem-2.2", "α₁ = 0: the error after s iterations is O(εˢ) away from an initial layer")
 def theorem_2_2(progress: Progress) -> Figure:
     """As for Theorem 2.1, but with α₁ = 0. As y₀ ≡ 0 is not y(0), m = −1 in (2.14), and there is a layer at
-    the start; errors are measured behind it.
+    the start; errors are measured after it.
     """
     cases = {f"α₁ = 0, {name}": partial(index_2_error, E=E) for name, E in _MATRICES.items()}
     return _theorem(
@@ -831,9 +819,7 @@ def remark_4_1(progress: Progress) -> Figure:
         slopes.append(_slope(_EPS, values))
         curves.append(Curve(name, _EPS, values, {"color": colour, "marker": "o", "ms": 4}))
     return Figure(
-        panels=[
-            Panel("drift after one iteration", "ε", "largest |g|", curves, {"xscale": "log", "yscale": "log"})
-        ],
+        panels=[Panel("drift after one iteration", "ε", "largest |g|", curves, LOGARITHMIC)],
         size=(6.4, 3.6),
         claims=[
             Claim.of(
@@ -855,11 +841,9 @@ def figure_5_1(progress: Progress) -> Figure:
     """
     progress(0.0, "projection, DOP853")
     mechanism, times = hn.mechanisms.slider_crank(), np.linspace(0, 1.2, 6)
-    sol = hn.solve(
-        mechanism.system,
+    sol = run_of(
+        mechanism,
         (0, float(times[-1])),
-        mechanism.q0,
-        mechanism.v0,
         rtol=1e-10,
         atol=1e-10,
         t_eval=times,

@@ -18,8 +18,7 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.experiment import (
-    DIFFERS,
-    REPRODUCED,
+    LOGARITHMIC,
     Claim,
     Curve,
     Figure,
@@ -29,6 +28,7 @@ from holonome.papers.experiment import (
     Table,
     load,
     published,
+    run_of,
 )
 from holonome.plot import COLOURS
 
@@ -64,11 +64,9 @@ def fifty_periods(
     `absolute` TOL.
     """
     pendulum = hn.mechanisms.pendulum(gravity=GRAVITY)
-    solution = hn.solve(
-        pendulum.system,
+    solution = run_of(
+        pendulum,
         (0, 100),
-        pendulum.q0,
-        pendulum.v0,
         method=method(projection, integrator),
         rtol=tolerance,
         atol=absolute * tolerance,
@@ -172,26 +170,21 @@ def _compared(error: str, tolerance: str, lines: Mapping, found: Mapping) -> Row
     agree = all(
         runs[side].min() / MARGIN <= value <= MARGIN * runs[side].max() for side, value in theirs.items()
     )
-    reason = (
-        "" if agree else "All runs here have other errors; the step control of MKS-DAESOL is not published."
-    )
-    return Row(
+    return Row.compared(
         {"TOL": tolerance, "error": error},
         theirs,
         {side: float(np.median(values)) for side, values in runs.items()},
-        REPRODUCED if agree else DIFFERS,
-        reason,
+        agree,
+        "All runs here have other errors; the step control of MKS-DAESOL is not published.",
     )
 
 
 def wheel_set(projection: str, tolerance: float, end: float, integrator: hn.BDF | None = None) -> hn.Solution:
     """A run of the wheel set on its straight track."""
     mechanism = hn.mechanisms.wheelset()
-    return hn.solve(
-        mechanism.system,
+    return run_of(
+        mechanism,
         (0, end),
-        mechanism.q0,
-        mechanism.v0,
         method=method(projection, integrator),
         rtol=tolerance,
         atol=tolerance,
@@ -432,7 +425,7 @@ def theorems_3_1_and_3_2(progress: Progress) -> Figure:
                 "step h",
                 "largest error of q and v",
                 curves,
-                {"xscale": "log", "yscale": "log", "ylim": (1e-14, 10)},
+                LOGARITHMIC | {"ylim": (1e-14, 10)},
             )
         )
         kind = title.partition(",")[0]
@@ -648,11 +641,9 @@ def kepler(progress: Progress) -> Figure:
         revolutions, curves, slopes, kept = np.unique(np.geomspace(1, most, 25).astype(int)), [], [], 0.0
         for label, formulation in (("energy and momentum kept", projected), ("not kept", plain)):
             progress(len(panels) / 2 + len(curves) / 4, f"{name}, {label}")
-            solution = hn.solve(
-                mechanism.system,
+            solution = run_of(
+                mechanism,
                 (0, 2 * np.pi * most),
-                mechanism.q0,
-                mechanism.v0,
                 method=hn.Method(formulation, integrator),
                 rtol=1e-10,
                 atol=1e-10,
@@ -666,7 +657,7 @@ def kepler(progress: Progress) -> Figure:
             )
             if formulation is projected:
                 kept = float(np.max(np.abs(solution.invariant - solution.invariant[:, :1])))
-        panels.append(Panel(name, "revolutions", "error of q", curves, {"xscale": "log", "yscale": "log"}))
+        panels.append(Panel(name, "revolutions", "error of q", curves, LOGARITHMIC))
         holds = kept < 1e-12 and abs(slopes[0] - 1) < 0.2 and abs(slopes[1] - 2) < 0.2
         claims.append(
             Claim.ours(

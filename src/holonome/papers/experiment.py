@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
-import io
 import time
 import tomllib
 from abc import ABC, abstractmethod
@@ -24,6 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from holonome.comparison import as_text
+from holonome.mechanisms import Example
+from holonome.results.solution import Solution
+from holonome.solving.solve import solve
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
@@ -34,8 +38,16 @@ HOLDS, FAILS = "holds", "fails"
 OURS = "Not in the paper"
 _COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim", HOLDS: "green", FAILS: "red"}
 
+LOGARITHMIC = {"xscale": "log", "yscale": "log"}
+"""Axes of a panel."""
+
 Progress = Callable[[float, str], None]
 """Called with the fraction done and what comes next."""
+
+
+def run_of(mechanism: Example, t_span: tuple[float, float] | None = None, **options: Any) -> Solution:
+    """A run of a mechanism, over its own interval unless another is given."""
+    return solve(mechanism.system, t_span or mechanism.t_span, mechanism.q0, mechanism.v0, **options)
 
 
 def silent(fraction: float, what: str) -> None:
@@ -63,6 +75,18 @@ class Row:
     measured: Mapping[str, float]
     verdict: str
     why: str = ""
+
+    @classmethod
+    def compared(
+        cls,
+        case: Mapping[str, Any],
+        published: Mapping[str, float],
+        measured: Mapping[str, float],
+        agrees: bool,
+        why: str,
+    ) -> Row:
+        """Values beside published ones, with the reason if they differ."""
+        return cls(case, published, measured, *((REPRODUCED, "") if agrees else (DIFFERS, why)))
 
 
 @dataclass(frozen=True)
@@ -144,7 +168,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment(ABC):
-    """A table or figure of a paper, computed anew.
+    """A table or figure of a paper, recomputed.
 
     Attributes
     ----------
@@ -218,7 +242,7 @@ class Experiment(ABC):
         return [table, picture, *self._further_files(folder / self.stem)]
 
     def picture(self, titled: bool = True) -> Any:
-        """The picture as a matplotlib figure of its own, with or without the heading."""
+        """The picture as a separate matplotlib figure, with or without the heading."""
         axes = np.ravel(self.draw(self._new_axes(shown=False)))
         figure = axes[0].get_figure(root=True)
         if not titled:
@@ -302,11 +326,7 @@ class Experiment(ABC):
         ]
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        page = io.StringIO()
-        Console(file=page, width=80, color_system=None, highlight=False).print(self)
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+        return as_text(self)
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{times} {verdict}" for verdict, times in self.verdicts.items())

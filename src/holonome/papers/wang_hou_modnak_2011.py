@@ -23,9 +23,7 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.experiment import (
-    DIFFERS,
     NOT_PUBLISHED,
-    REPRODUCED,
     Claim,
     Curve,
     Figure,
@@ -106,12 +104,6 @@ def _ratios(line: Mapping[str, str]) -> dict[str, float]:
     return {"R_x": float(line["x"]), "R_y": float(line["y"]), "R_λ": float(line["lam"])}
 
 
-def _row(
-    case: dict[str, str], expected: dict[str, float], found: dict[str, float], agrees: bool, why: str
-) -> Row:
-    return Row(case, expected, found, REPRODUCED if agrees else DIFFERS, "" if agrees else why)
-
-
 _ORDERS = {
     "part": "(a) iterated, (b) one pass without iteration",
     "Δt": "length of the window",
@@ -148,7 +140,7 @@ def table_1(progress: Progress) -> Table:
             case = {"Δt": window, "i": str(i + 1)}
             if i < len(expected):
                 rows.append(
-                    _row(
+                    Row.compared(
                         case,
                         {"ratio": expected[i]},
                         {"ratio": float(ratio)},
@@ -207,7 +199,9 @@ def iterations(progress: Progress) -> Table:
         )
         case = {"Δt": line["dt"], "t": line["t"], "ε₀": line["tolerance"]}
         rows.append(
-            _row(case, {"iterations": expected}, {"iterations": found}, abs(found - expected) <= 1, why)
+            Row.compared(
+                case, {"iterations": expected}, {"iterations": found}, abs(found - expected) <= 1, why
+            )
         )
     newton = max(
         int(np.max(simulate(window, 3.0, update="newton").history.iterations)) for window in (1.0, 0.5)
@@ -240,7 +234,7 @@ def table_2(progress: Progress) -> Table:
             else richardson(window / SUBSTEPS, substeps=1, iterations=1)
         )
         rows.append(
-            _row(
+            Row.compared(
                 {"part": line["part"], "Δt": line["dt"]},
                 _ratios(line),
                 found,
@@ -298,7 +292,7 @@ def table_3(progress: Progress) -> Table:
         found, expected = abs(float(run.q["x"][1, -1] - 2 * run.q["y"][0, -1])), float(line["residual"])
         agree = found < TOLERANCE if with_iteration else abs(found / expected - 1) < 0.2
         rows.append(
-            _row(
+            Row.compared(
                 {"part": line["part"], "Δt": line["dt"]},
                 {"residual": expected},
                 {"residual": found},
@@ -349,7 +343,7 @@ def table_4(progress: Progress) -> Table:
         progress(i / len(told), f"M = {line['M']}")
         found = richardson(1.0, substeps=int(line["M"]), solvers="rk2")
         rows.append(
-            _row(
+            Row.compared(
                 {"M": line["M"]}, _ratios(line), found, _orders_agree(_ratios(line), found), "Another order."
             )
         )
@@ -381,7 +375,7 @@ def mixed_solvers(progress: Progress) -> Table:
         f"R = {found['R_x']:.2f}, {found['R_y']:.2f}, {found['R_λ']:.2f}.",
     )
     return Table(
-        rows=[_row({"Δt": line["dt"]}, _ratios(line), found, agree, why)],
+        rows=[Row.compared({"Δt": line["dt"]}, _ratios(line), found, agree, why)],
         symbols=_ORDERS,
         criterion=ORDER_CRITERION,
         claims=[claim],

@@ -31,8 +31,8 @@ import holonome as hn
 from holonome.mechanisms import Example
 from holonome.papers.experiment import (
     DIFFERS,
+    LOGARITHMIC,
     NOT_PUBLISHED,
-    REPRODUCED,
     Claim,
     Curve,
     Figure,
@@ -42,6 +42,7 @@ from holonome.papers.experiment import (
     Table,
     load,
     published,
+    run_of,
 )
 from holonome.plot import COLOURS
 
@@ -94,11 +95,8 @@ def simulate(
     mechanism: Example, method: hn.Method, tolerance: float, first_step: float | None = FIRST_STEP
 ) -> hn.Solution:
     """One run with RTOL = ATOL = TOL."""
-    return hn.solve(
-        mechanism.system,
-        mechanism.t_span,
-        mechanism.q0,
-        mechanism.v0,
+    return run_of(
+        mechanism,
         method=method,
         rtol=tolerance,
         atol=tolerance,
@@ -180,9 +178,9 @@ def _row(case: dict[str, str], expected: Counts, mechanism: Example, method: hn.
         return Row(case, expected, found, DIFFERS if expected else NOT_PUBLISHED, _stopped(solution))
     if not expected:
         return Row(case, expected, found, NOT_PUBLISHED)
-    if _agree(expected, found):
-        return Row(case, expected, found, REPRODUCED)
-    return Row(case, expected, found, DIFFERS, reason or _scatter(mechanism, method, tolerance))
+    agree = _agree(expected, found)
+    why = "" if agree else reason or _scatter(mechanism, method, tolerance)
+    return Row.compared(case, expected, found, agree, why)
 
 
 def _stopped(solution: hn.Solution) -> str:
@@ -223,7 +221,7 @@ def _cases(found: dict[Key, Mapping[str, float]]) -> list[tuple[str, str]]:
 def _fewest(
     method: str, others: Iterable[str], what: str, found: dict[Key, Mapping[str, float]]
 ) -> tuple[bool, str]:
-    """Whether a method needs the fewest evaluations (or whatever) in all cases, and by which factors."""
+    """Whether a method needs the fewest evaluations (or steps) in all cases, and by which factors."""
     factors = [
         min(found[other, *case][what] for other in others) / found[method, *case][what]
         for case in _cases(found)
@@ -538,7 +536,7 @@ def _energy_figure(
             "time t [s]",
             "energy, start = 1",
             logarithmic,
-            {"yscale": "log", "xscale": "log", "ylim": (1e-6, 3)},
+            LOGARITHMIC | {"ylim": (1e-6, 3)},
         ),
     ]
     return Figure(panels=panels, claims=[claim], notes=notes)
@@ -844,7 +842,7 @@ def theorem_4_2(progress: Progress) -> Figure:
                 "δ/ε",
                 r"$\sigma = \varrho(I - J_0^{-1} J^*)$",
                 [*curves, limit],
-                {"xscale": "log", "yscale": "log", "ylim": (1e-10, 1e3)},
+                LOGARITHMIC | {"ylim": (1e-10, 1e3)},
             ),
             Panel(
                 "increments, ε = 1e-4, δ = 1e-3",
@@ -989,9 +987,9 @@ def theorem_3_1(progress: Progress) -> Figure:
                 "‖q* − q₀‖",
                 "‖q̄* − q*‖",
                 away,
-                {"xscale": "log", "yscale": "log"},
+                LOGARITHMIC,
             ),
-            Panel("over the bracket of (3.7)", "‖q* − q₀‖", "C", ratios, {"xscale": "log", "yscale": "log"}),
+            Panel("over the bracket of (3.7)", "‖q* − q₀‖", "C", ratios, LOGARITHMIC),
         ],
         claims=[
             Claim.of(
@@ -1042,7 +1040,7 @@ def theorem_4_1(progress: Progress) -> Figure:
                 "h²/ε",
                 "σ(CS)",
                 [*curves, limit],
-                {"xscale": "log", "yscale": "log"},
+                LOGARITHMIC,
             )
         ],
         size=(6.4, 3.8),
@@ -1088,7 +1086,7 @@ def lemma_2_2(progress: Progress) -> Figure:
                 "step of the differences",
                 "relative distance from (2.14)",
                 [Curve("", sizes, apart, {"color": COLOURS[0], "marker": "o", "ms": 3.5})],
-                {"xscale": "log", "yscale": "log"},
+                LOGARITHMIC,
             )
         ],
         size=(6.4, 3.4),
@@ -1124,9 +1122,7 @@ def lemma_3_1(progress: Progress) -> Figure:
         Curve("‖P‖ C₁C₂‖Yᵀr‖", radii, norm_P * C1, {"color": COLOURS[2], "linestyle": "--"}),
     ]
     return Figure(
-        panels=[
-            Panel("", "radius ϱ₀ of the disc", "for |Yᵀr| = 1", curves, {"xscale": "log", "yscale": "log"})
-        ],
+        panels=[Panel("", "radius ϱ₀ of the disc", "for |Yᵀr| = 1", curves, LOGARITHMIC)],
         size=(6.4, 3.4),
         claims=[
             Claim.of(
@@ -1176,7 +1172,7 @@ def lemma_4_1(progress: Progress) -> Figure:
     ]
     most = max(float(np.max(values)) for (kind, _), values in distances.items() if kind == "CM")
     return Figure(
-        panels=[Panel("", "δ/ε", "‖J₀ − J*‖", curves, {"xscale": "log", "yscale": "log"})],
+        panels=[Panel("", "δ/ε", "‖J₀ − J*‖", curves, LOGARITHMIC)],
         size=(6.4, 3.6),
         claims=[
             Claim.of(

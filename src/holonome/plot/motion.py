@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.plot.mechanism import Instant, Look, draw_frame
 from holonome.plot.style import DARK, legend, one, sentence, smooth, smooth_positions, styled, symbol, theme
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ _LENGTH = 1.35
 """Length of the motion that is drawn, in units of its extent: one swing, or less than half a turn."""
 
 _MOST_PATHS = 7
-_COILS = 9
-"""Of a spring."""
 
 
 @styled
@@ -39,7 +38,7 @@ def plot_motion(
     if drawing is None:
         raise ValueError(f"drawing: system {solution.system.name!r} has none; give an hn.Drawing")
     t, points = _points(solution, drawing)
-    in_space = len(next(iter(points.values()))) == 3
+    in_space, places = len(next(iter(points.values()))) == 3, points
     points = drawing.seen(points)
     for name in drawing.traces:
         axes.plot(
@@ -54,15 +53,10 @@ def plot_motion(
         np.linspace(0, 1, len(chosen))
     )
     for k, colour in zip(chosen, shades, strict=True):
-        _draw_instant(
-            axes,
-            drawing,
-            {name: xy[:, k] for name, xy in points.items()},
-            colour,
-            is_last=k == chosen[-1],
-            order=2 + k / t.size,
-        )
-    _draw_frame(axes, drawing, points)
+        look = Look(tuple(colour), k == chosen[-1], 2 + k / t.size)
+        Instant(axes, drawing, {name: x[:, k] for name, x in places.items()}, look).draw()
+    if chosen:
+        draw_frame(axes, drawing, places)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     if in_space:
@@ -292,101 +286,3 @@ def _instants(points: dict[str, np.ndarray], count: int) -> list[int]:
     length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=1)))])
     end = min(length[-1], _LENGTH * float(np.max(np.ptp(path, axis=1))))
     return sorted(set(np.clip(np.searchsorted(length, np.linspace(0, end, count)), 0, total - 1).tolist()))
-
-
-def _draw_instant(
-    axes: Axes, drawing: Drawing, points: dict[str, np.ndarray], colour: Any, *, is_last: bool, order: float
-) -> None:
-    for body in drawing.bodies:
-        if not set(body) <= set(drawing.ground):
-            outline = np.stack([points[name] for name in body], axis=1)
-            axes.fill(
-                *outline,
-                facecolor=(colour[:3], 0.12) if is_last else "none",
-                edgecolor=colour,
-                linewidth=1.8 if is_last else 0.9,
-                zorder=order,
-            )
-    for begin, end in drawing.springs if is_last else ():
-        axes.plot(*zigzag(points[begin], points[end]).T, color=colour, linewidth=1.1, zorder=order)
-    for begin, end in drawing.links:
-        axes.plot(
-            *np.stack([points[begin], points[end]], axis=1),
-            color=colour,
-            linewidth=3.0 if is_last else 1.6,
-            zorder=order,
-        )
-    joints = [
-        name
-        for pair in (*drawing.links, *drawing.springs)
-        for name in pair
-        if name not in drawing.ground and name not in drawing.sliders
-    ]
-    few = len(set(joints)) <= 12
-    for names, marker, size in (
-        (dict.fromkeys(joints), "o", 5.5 if few else 3.0),
-        (drawing.sliders, "s", 10.0),
-    ):
-        if names and is_last:
-            x, y = np.stack([points[name] for name in names], axis=1)
-            axes.plot(
-                x,
-                y,
-                marker,
-                color=theme().paper,
-                markeredgecolor=colour,
-                markeredgewidth=1.4,
-                markersize=size,
-                zorder=4.5,
-            )
-
-
-def _draw_frame(axes: Axes, drawing: Drawing, points: dict[str, np.ndarray]) -> None:
-    """Fixed bodies, and triangles at fixed points."""
-    from matplotlib.markers import MarkerStyle
-    from matplotlib.path import Path as Outline
-
-    triangle = MarkerStyle(Outline([(0, 0), (-0.8, -1.3), (0.8, -1.3), (0, 0)], closed=True))
-    fixed = [body for body in drawing.bodies if set(body) <= set(drawing.ground)]
-    for body in fixed:
-        axes.fill(
-            *np.stack([points[name][:, 0] for name in body], axis=1),
-            facecolor=theme().ground,
-            edgecolor=theme().frame,
-            linewidth=1.0,
-            zorder=1.5,
-        )
-    for name in (name for name in drawing.ground if not any(name in body for body in fixed)):
-        x, y = points[name][:, :1]
-        axes.plot(
-            x,
-            y,
-            marker=triangle,
-            linestyle="none",
-            color=theme().frame,
-            markersize=9,
-            zorder=5,
-            clip_on=False,
-        )
-        axes.plot(
-            x,
-            y,
-            "o",
-            color=theme().paper,
-            markeredgecolor=theme().frame,
-            markeredgewidth=1.4,
-            markersize=4.5,
-            zorder=5.5,
-            clip_on=False,
-        )
-
-
-def zigzag(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Vertices of a spring between two points of the plane, fixed or, with a second axis, moving in time."""
-    along = end - begin
-    across = 0.035 * np.stack([-along[1], along[0]])
-    teeth = (np.arange(2 * _COILS) + 0.5) / (2 * _COILS)
-    place = np.concatenate([[0.0, 0.15], 0.15 + 0.7 * teeth, [0.85, 1.0]])
-    side = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], _COILS), [0.0, 0.0]])
-    shape = (-1, *[1] * begin.ndim)
-    return begin + along * place.reshape(shape) + across * side.reshape(shape)

@@ -136,6 +136,87 @@ def plot_joint_forces(
     return axes
 
 
+@styled
+def plot_joints(
+    solution: Solution,
+    joints: Sequence[str] | None = None,
+    axes: Axes | None = None,
+    *,
+    rates: bool = False,
+) -> Axes:
+    """Angles and displacements of joints of a :class:`holonome.Mechanism` over time, or their rates: those of
+    the joints named, else of all of them.
+    """
+    named = _joints(solution, joints)
+    curves: dict[str, np.ndarray] = {}
+    for name in named:
+        motion = solution.joint(name)
+        found = motion.rates if rates else motion.values
+        curves |= {
+            f"{name} {key}" if len(found) > 1 else name: values
+            for key, values in found.items()
+            if motion.kinds[key] != "quaternion" or joints is not None
+        }
+    if not curves:
+        raise ValueError(f"joints: {', '.join(named) or 'none'}: no angle and no displacement")
+    return _named_curves(one(axes), solution, curves, "rates of joints" if rates else "joints")
+
+
+@styled
+def plot_reactions(
+    solution: Solution,
+    joints: Sequence[str] | None = None,
+    axes: Axes | None = None,
+    *,
+    moments: bool = False,
+    size: bool = False,
+) -> Axes:
+    """Reaction forces in joints of a :class:`holonome.Mechanism` over time, or their moments: by components
+    in the axes of the ground, or only their sizes; of the joints named, else of all of them.
+    """
+    curves: dict[str, np.ndarray] = {}
+    what = "moment" if moments else "force"
+    open_ones = []
+    for name in _joints(solution, joints):
+        found = solution.reaction(name)
+        values = np.atleast_2d(found.moment if moments else found.force)
+        label = name if found.determined else f"{name} (one of many)"
+        open_ones += [] if found.determined else [name]
+        if size or len(values) == 1:
+            curves[label] = np.linalg.norm(values, axis=0) if size else values[0]
+        else:
+            curves |= {f"{label} {axis}": row for axis, row in zip("xyz", values, strict=False)}
+    axes = _named_curves(one(axes), solution, curves, f"reaction {what}s")
+    if open_ones:
+        axes.set_title(f"Reaction {what}s (not determined in {', '.join(open_ones[:3])})")
+    return axes
+
+
+def _joints(solution: Solution, wanted: Sequence[str] | None) -> list[str]:
+    """The names of joints, which must be there."""
+    there = getattr(solution.system, "joints", None)
+    if there is None:
+        raise ValueError(
+            f"solution: {solution.system.name!r} has no joints by name, as the run of an hn.Mechanism has"
+        )
+    known = [name for name, joint in there.items() if joint.what != "free"]
+    names = [wanted] if isinstance(wanted, str) else list(known if wanted is None else wanted)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"joints: {name!r} is not one of {', '.join(known)}")
+    return names
+
+
+def _named_curves(axes: Axes, solution: Solution, curves: dict[str, np.ndarray], what: str) -> Axes:
+    colours = theme().colours
+    for k, (label, values) in enumerate(curves.items()):
+        style = ["-", "--", ":"][k // len(colours) % 3]
+        axes.plot(solution.t, values, style, color=colours[k % len(colours)], label=label)
+    axes.set(xlabel="time t", ylabel=what, title=sentence(what))
+    legend(axes)
+    return axes
+
+
 def _places(argument: str, wanted: Sequence[str] | None, names: Sequence[str]) -> list[int]:
     """Where the wanted names stand; None wants all."""
     for name in wanted or ():

@@ -13,7 +13,7 @@ from holonome.machine import inner_newton
 from holonome.machine.compiled import Compiled
 from holonome.machine.context import PARAMETERS, write_block
 from holonome.machine.inner_newton import SolvedBlock
-from holonome.machine.kernel import Kernel, kernel
+from holonome.machine.kernel import OPTIMISED_UP_TO, Kernel, kernel
 from holonome.machine.supplied import Supplied
 from holonome.problem.parameters import Parameters
 from holonome.problem.solved_variables import KernelExpressions, newton_step, tangent
@@ -126,7 +126,12 @@ class CompiledSystem:
         """The functions that are called rather than traced."""
         return list(self._supplied.values())
 
-    def kernel(self, name: str, build: Callable[[Model], KernelExpressions]) -> Kernel:
+    def kernel(
+        self,
+        name: str,
+        build: Callable[[Model], KernelExpressions],
+        optimised_up_to: int = OPTIMISED_UP_TO,
+    ) -> Kernel:
         """A compiled kernel, made on first use.
 
         Parameters
@@ -136,13 +141,16 @@ class CompiledSystem:
         build
             From the model to (y, z, out, margin): the symbols of the kernel's two inputs, the column of
             results, and the margin of regularity (or None).
+        optimised_up_to
+            Number of instructions beyond which it is compiled quickly rather than well.
         """
 
         def make() -> Kernel:
             model = self.model
             y, z, out, margin = build(model)
             suppliers = self._suppliers(name, out)
-            return kernel(out, [model.t, y, z, model.p], margin=margin, suppliers=suppliers)
+            inputs = [model.t, y, z, model.p]
+            return kernel(out, inputs, margin=margin, suppliers=suppliers, optimised_up_to=optimised_up_to)
 
         return self.compiled.once(("kernel", name), make)
 

@@ -298,6 +298,22 @@ class System(CompiledSystem):
             + ca.jtimes(event, model.s, motion[2 * n :])
         )
 
+    def named_results(self, solution: Any) -> Any:
+        """What a solution says by the names of bodies and joints; a system of functions has none."""
+        raise ModelError(
+            "this system was made of functions, or read from a file, so its result knows no bodies and "
+            "joints by name; use sol.q, sol.v and sol.lam, make an hn.Mechanism, or read the file with its "
+            "mechanism, hn.Solution.load(file, m)"
+        )
+
+    def objection(self, solution: Any) -> str:
+        """Why a run that reached its end shall not count as a success; empty if nothing is wrong."""
+        return ""
+
+    def named_data(self, solution: Any) -> dict[str, Any]:
+        """What a solution says by name, for tables; nothing for a system of functions."""
+        return {}
+
     def require_unchanged(self) -> None:
         """ModelError if a value that a function has captured is another one than when it was traced."""
         if self._frozen is not None:
@@ -427,7 +443,8 @@ class System(CompiledSystem):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = state["functions"] | {
-            role: Expression(role, program, state["n"]) for role, program in state["traced"].items()
+            role: Expression.of_program(role, program, state["n"])
+            for role, program in state["traced"].items()
         }
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
         System.__init__(

@@ -354,21 +354,25 @@ class _MatrixTimesVelocity:
 
 
 class Expression:
-    """A traced function that came back from a file or a pickle: a program of t, q, v, p, s, w and lam that
-    behaves like the user's function.
+    """A function that is known as an expression of t, q, v, p, s, w and lam, and behaves like one of the
+    user's.
     """
 
-    def __init__(self, role: str, program: Program, n: int) -> None:
+    def __init__(self, role: str, function: ca.Function, n: int) -> None:
+        self.role = role
+        self.n = n
+        self._function = function
+
+    @classmethod
+    def of_program(cls, role: str, program: Program, n: int) -> Expression:
+        """A traced function that came back from a file or a pickle."""
         if not isinstance(program, Program):
             raise ModelError(f"{role}: not a program; it was saved by an earlier version of holonome")
-        self.role = role
-        self.program = program
-        self.n = n
-        self._function = program.function("traced")
+        return cls(role, program.function("traced"), n)
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
         return self._function(
-            *symbols.values(),
+            *list(symbols.values())[: self._function.n_in()],
             *(ca.SX.zeros(*self._function.size_in(i)) for i in range(len(symbols), self._function.n_in())),
         )
 
@@ -385,7 +389,8 @@ class Expression:
             for i, name in enumerate(("s", "w", "lam"), start=4)
             if i < self._function.n_in()
         ]
-        values = np.array(self._function(t, q, np.zeros(self.n) if v is None else v, flat, *rest)).ravel()
+        q, v = (np.zeros(self.n) if x is None else x for x in (q, v))
+        values = np.array(self._function(t, q, v, flat, *rest)).ravel()
         return values.reshape(self.n, self.n) if self.role == "mass" else values
 
     @property
@@ -394,4 +399,4 @@ class Expression:
         return self._function.n_in() > 6 and self._function.jac_sparsity(0, 6).nnz() > 0
 
     def __reduce__(self):
-        return Expression, (self.role, self.program, self.n)
+        return Expression.of_program, (self.role, Program.of(self._function), self.n)

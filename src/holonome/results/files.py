@@ -104,7 +104,7 @@ def read_npz(path: Path, system: System | None) -> Solution:
         raise UnreadableFile(f"path: {str(path)!r} is not a file")
     with open(path, "rb") as file:
         data = _checked(_arrays(path, file), path)
-    found = _stored_system(data, path) if system is None else system
+    found = _stored_system(data, path) if system is None else getattr(system, "system", system)
     sizes, stored = (
         (found.n, found.m, len(found.states)),
         tuple(len(data[name]) for name in ("q", "lam", "s")),

@@ -232,6 +232,41 @@ class Solution(Result):
         return self._residuals[self._kernels.position_rows :]
 
     @cached_property
+    def _by_name(self) -> Any:
+        return self.system.named_results(self)
+
+    def joint(self, name: str) -> Any:
+        """Coordinates and rates of a joint of a :class:`holonome.Mechanism`: ``.angle``, ``.displacement``,
+        ``.rate``, ``.rotation``, or ``.values`` and ``.rates`` by name.
+        """
+        return self._by_name.joint(name)
+
+    def body(self, name: str, frame: str | None = None) -> Any:
+        """A body of a mechanism: ``.position``, ``.velocity``, ``.angle``, ``.rotation``, ``.point("P")``, in
+        the axes of the ground or of another body, ``frame``.
+        """
+        return self._by_name.body(name, frame)
+
+    def reaction(self, name: str, frame: str | None = None) -> Any:
+        """What a joint does to its second body: ``.force`` and ``.moment``, at ``.place``."""
+        return self._by_name.reaction(name, frame)
+
+    def power(self, name: str) -> np.ndarray:
+        """The power that a force, spring or drive of a mechanism puts in, at each point."""
+        return self._by_name.power(name)
+
+    def work(self, name: str) -> np.ndarray:
+        """The work that a force, spring or drive of a mechanism has done since the first point."""
+        return self._by_name.work(name)
+
+    @property
+    def energy_error(self) -> np.ndarray:
+        """Of a mechanism: the change of its energy less the work of all motors, dampers and drives, which is
+        the drift that matters where a motor works.
+        """
+        return self._by_name.energy_error
+
+    @cached_property
     def energy(self) -> np.ndarray | None:
         """Kinetic and potential energy together; None if the system has no potential."""
         return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
@@ -353,7 +388,13 @@ class Solution(Result):
         return plot_solution(self, axes, file, drawing, dark)
 
     def animate(
-        self, file: str | Path | None = None, *, drawing: Drawing | None = None, title: str | None = None
+        self,
+        file: str | Path | None = None,
+        *,
+        drawing: Drawing | None = None,
+        title: str | None = None,
+        graphs: Sequence[str | Sequence[str]] | None = None,
+        forces: Sequence[str] = (),
     ) -> Animation:
         """The mechanism in motion, with energy and drift below; :func:`holonome.animate` shows several runs
         side by side.
@@ -368,6 +409,11 @@ class Solution(Result):
             inferred from its coordinates and constraints.
         title : str, optional
             A heading; by default the name of the system.
+        graphs : list of names, optional
+            What the graphs show, such as ``["A.angle", "C.force", "energy"]``; see :func:`holonome.animate`.
+        forces : list of names, optional
+            Joints, forces, springs and drives of a mechanism whose forces are drawn as arrows, or
+            ``"gravity"``.
 
         Returns
         -------
@@ -383,7 +429,7 @@ class Solution(Result):
         """
         from holonome.animation import animate
 
-        return animate(self, file, drawings=drawing, title=title)
+        return animate(self, file, drawings=drawing, title=title, graphs=graphs, forces=forces)
 
     def to_xarray(self):
         """The result as an xarray.Dataset with named coordinates."""
@@ -402,6 +448,9 @@ class Solution(Result):
             if values:
                 data[key] = ((label, "t"), getattr(self, key))
                 coords[label] = list(values)
+        for key, (dimensions, values, labels) in self.system.named_data(self).items():
+            data[key] = (dimensions, values)
+            coords |= labels
         kept = ("method", "rtol", "message", "status", "steps", "rejections", "nfev")
         attributes = {"system": self.system.name} | {name: getattr(self, name) for name in kept}
         return xarray.Dataset(data, coords=coords, attrs=attributes)
@@ -445,7 +494,7 @@ class Solution(Result):
         np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.17g")
 
     @staticmethod
-    def load(path: str | Path, system: System | None = None) -> Solution:
+    def load(path: str | Path, system: Any = None) -> Solution:
         """Read a result that was saved as ``.npz``: a Solution with its system and history, but without dense
         output and events.
 
@@ -453,8 +502,9 @@ class Solution(Result):
         ----------
         path : str or Path
             The file.
-        system : System, optional
-            The system, where the file does not contain it because one of its functions cannot be traced.
+        system : System or Mechanism, optional
+            The system, where the file does not contain it because one of its functions cannot be traced; a
+            mechanism, for results by name.
 
         Examples
         --------

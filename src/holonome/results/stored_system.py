@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.equations.program import Program
-from holonome.problem.drawing import Drawing
+from holonome.problem.drawing import GROUPS, SINGLE, Drawing
 from holonome.problem.ode import ODE
 from holonome.problem.parameters import Parameters
 from holonome.problem.system import System
@@ -23,8 +23,8 @@ from holonome.tracing import argument_names, trace, traced
 
 _KINDS = {"System": System, "ODE": ODE}
 _KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns", "inertial")
-_PAIRS, _NAMES = ("links", "springs", "bodies"), ("ground", "sliders", "traces")
-_PARTS = (*_PAIRS, *_NAMES, "camera")
+_LATER = ("lines", "circles", "symbols", "tracks", "arrows")
+"""Parts of drawings that files of earlier versions do not have."""
 _ELASTIC = re.compile(r"elastic(\[\d{1,6}\])?\.(deformation|stiffness|damping)")
 _ANY_SIZE = ("constraint", "velocity_constraint", "invariant")
 
@@ -159,7 +159,8 @@ def _drawing_as_data(system: System) -> dict[str, Any] | None:
         names, program = _traced_points(system, drawing)
     except Exception:
         return None
-    return {"names": names, "points": program.as_dict()} | {part: getattr(drawing, part) for part in _PARTS}
+    parts = {part: getattr(drawing, part) for part in (*GROUPS, *SINGLE, "symbols", "camera")}
+    return {"names": names, "points": program.as_dict()} | parts
 
 
 def _traced_points(system: System, drawing: Drawing) -> tuple[list[str], Program]:
@@ -195,16 +196,28 @@ def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping
     program = _read_program(state["points"], {name: sizes[name] for name in ("t", "q", "s", "p")})
     if program.outputs[0].rows not in (2, 3) or program.outputs[0].columns != len(names):
         raise ValueError("a drawing needs two or three coordinates for each of its points")
-    groups = [*state["ground"], *state["sliders"], *state["traces"]]
-    for part in _PAIRS:
-        groups += [name for group in state[part] for name in _strings(group)]
-    if not set(_strings(groups)) <= set(names):
-        raise ValueError("a drawing names a point that it does not have")
+    known = set(names)
+    parts: dict[str, Any] = {
+        part: [_strings(group) for group in _part(state, part)] for part in (*GROUPS, "symbols")
+    }
+    single = {part: _strings(state[part]) for part in SINGLE}
     azimuth, elevation = map(float, _numbers(state["camera"]))
     if not np.isfinite([azimuth, elevation]).all():
         raise ValueError("the camera of a drawing needs two angles")
-    parts = {part: state[part] for part in (*_PAIRS, *_NAMES)}
-    return Drawing(_points(program, names, list(parameters)), **parts, camera=(azimuth, elevation))
+    points = _points(program, names, list(parameters))
+    drawing = Drawing(points, **parts, **single, camera=(azimuth, elevation))
+    if not all(known.issuperset(group) for _, group in drawing.named()):
+        raise ValueError("a drawing names a point that it does not have")
+    drawing.require_dimension(program.outputs[0].rows)
+    return drawing
+
+
+def _part(state: Any, part: str) -> list[Any]:
+    """The groups of points of one part of a drawing."""
+    found = state.get(part, []) if part in _LATER else state[part]
+    if not isinstance(found, list):
+        raise ValueError(f"{part}: expected a list")
+    return found
 
 
 def _points(program: Program, names: Sequence[str], parameters: Sequence[str]) -> Any:

@@ -20,9 +20,7 @@ def checked_system(system: Any, parameters: Any, w0: Any, lam0: Any = None) -> A
     """The system with the parameters and guesses of this run."""
     if not hasattr(system, "mechanical"):
         remedy = ""
-        if hasattr(system, "system"):
-            remedy = "; give mechanism.system"
-        elif hasattr(system, "subsystems"):
+        if hasattr(system, "subsystems"):
             remedy = "; use hn.solve_coupled"
         raise TypeError(f"system: {shown(system)} is not an hn.System{remedy}")
     if parameters is not None:
@@ -42,27 +40,61 @@ def checked_system(system: Any, parameters: Any, w0: Any, lam0: Any = None) -> A
     return system
 
 
-_OPTIONS = (
-    "dense_output",
-    "first_step",
-    "max_step",
-    "step",
-    "projection",
-    "motion",
-    "repair",
-    "keep_steps",
-    "max_steps",
-    "progress",
-)
-_READERS = [ARGUMENTS[name].read for name in _OPTIONS]
+def assembled(
+    made: Any, t_span: Any, q0: Any, v0: Any, s0: Any, start: Any, speed: Any, parameters: Any
+) -> tuple[Any, Any, Any, Any]:
+    """The system of a mechanism, and its start: as given, or assembled from values by name."""
+    if q0 is not None:
+        for argument, value in (("start", start), ("speed", speed)):
+            if value is not None:
+                raise ValueError(f"{argument}: q0 is given as well; give one of them")
+        return made.system, q0, v0, s0
+    for argument, value in (("v0", v0), ("s0", s0)):
+        if value is not None:
+            raise ValueError(f"{argument}: it goes with q0; give both, or start and speed")
+    t0, _ = time_span(t_span)
+    values = None if parameters is None else checked("parameters", parameters)
+    return made.system, *made.initial(t0, start, speed, values)
+
+
+def refuse_start_by_name(system: Any, start: Any, speed: Any) -> None:
+    """A system of functions has no joints and bodies by name, and needs q0."""
+    for argument, value in (("start", start), ("speed", speed)):
+        if value is not None:
+            raise ValueError(
+                f"{argument}: {shown(system)} has no joints and bodies by name, as an hn.Mechanism has; give "
+                "q0 and v0"
+            )
+    if hasattr(system, "mechanical"):
+        raise ValueError("q0: missing; give the initial positions")
+
+
+_USUAL = {
+    "dense_output": False,
+    "first_step": None,
+    "max_step": math.inf,
+    "step": None,
+    "projection": None,
+    "motion": "all",
+    "repair": False,
+    "keep_steps": None,
+    "max_steps": object(),  # every value is read
+    "progress": False,
+}
+"""Arguments of solve, with values that need no reading."""
+
+_READERS = [(ARGUMENTS[name].read, usual) for name, usual in _USUAL.items()]
 
 
 def options(*given: Any) -> list[Any]:
-    """The arguments of solve from ``dense_output`` to ``progress``, in the order of _OPTIONS."""
+    """The arguments of solve from ``dense_output`` to ``progress``, in the order of _USUAL."""
     try:
-        return [read(value) for read, value in zip(_READERS, given, strict=True)]
+        return [
+            value if value is usual else read(value)
+            for (read, usual), value in zip(_READERS, given, strict=True)
+        ]
     except (TypeError, ValueError, OverflowError):
-        return [checked(name, value) for name, value in zip(_OPTIONS, given, strict=True)]
+        return [checked(name, value) for name, value in zip(_USUAL, given, strict=True)]
 
 
 def time_span(t_span: Sequence[float]) -> tuple[float, float]:

@@ -1,17 +1,17 @@
-"""Stiffness without expertise: a relay of explicit and implicit legs, for method "auto".
+"""Automatic treatment of stiffness, method "auto": a relay of explicit and implicit legs.
 
 A run begins explicit.  When its steps look as if stability limited them (`_looks_stiff` in
 :mod:`holonome.integrators.runge_kutta_steps`), and after every few thousand steps, the fastest rate of the
 system, ρ, is estimated by power iteration on differences of the accelerations.  Where the step is no longer
 small compared with 1/ρ, stability may be what limits it, and an implicit leg is tried from there for a few
-hundred steps; whichever makes more progress for its cost goes on.  The way back is the same, where the
-implicit steps have become so small that an explicit method could take them.  Costs are counted in
+hundred steps; the one that makes more progress for its cost continues.  The same test leads back where
+the implicit steps have become so small that an explicit method could take them.  Costs are counted in
 instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
 has to be resolved by either kind, and then the explicit one wins.
 
 ``motion="smooth"`` is a relay too.  It begins with the form for smooth motion, whose steps do not grow where
 elements are soft or only moderately stiff, since their oscillations are then within reach of its error test.
-So after a few steps an explicit leg is tried, which tells its pace, and takes over where it stays ahead.
+So after a few steps an explicit leg is tried to measure its pace, and takes over if it is faster.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def watch_pace(run: Run, wanted: bool = True) -> None:
 
 
 def go_on(legs: list[Run], progress: Any) -> int:
-    """From the first leg to the end, or to where nothing goes on; further legs are appended."""
+    """Run from the first leg to the end, or until no step succeeds; later legs are appended."""
     stiff = SMOOTH if legs[0].task.name == SMOOTH else STIFF_METHOD
     code = loop.FULL
     with ProgressDisplay(progress, "simulating") as show:

@@ -106,7 +106,9 @@ def _creeps(run: Run, h: float) -> bool:
 
 
 def _user_failure(run: Run) -> str:
-    """Which function failed: as caught, or found by calling them all at the states of the last failures."""
+    """Which function failed: the one whose error was caught, or else found by calling all of them at the
+    states of the last failures.
+    """
     t, y = run.t, _state(run)
     for supplied in run.supplied:
         if supplied.error is not None:
@@ -141,14 +143,14 @@ def _event_failure(run: Run, t: float, y: np.ndarray) -> str:
 def _why_stuck(run: Run) -> str:
     """Diagnosis of a step size that fell to nothing."""
     if run.system.mechanical:
-        told = _not_finite_ahead(run, run.t, _state(run), 0)
+        reason = _not_finite_ahead(run, run.t, _state(run), 0)
     else:
         state = RunState.of(run.memory)
         ahead = run.t + run.task.direction * max(abs(state["h"]), 16 * np.spacing(abs(run.t)))
-        told = run.system.not_finite(ahead, _state(run))
-    told = told or _unbounded_function(run) or run.stepper.why_stuck(run.memory)
-    if told:
-        return told
+        reason = run.system.not_finite(ahead, _state(run))
+    reason = reason or _unbounded_function(run) or run.stepper.why_stuck(run.memory)
+    if reason:
+        return reason
     size = f"the step size fell to {RunState.of(run.memory)['h']:.1e}"
     if not run.system.mechanical:
         return f"{size}; a singular position, or a solution that ends"
@@ -172,16 +174,16 @@ def _last_cause(run: Run) -> int:
 def _why_no_step(run: Run, cause: int) -> str:
     t, y = run.t, _state(run)
     pieces = kernels(run.system).evaluate_pieces(run.context, t, y)
-    if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
-        return what_failed(run.system, t, y)
     if cause == loop.FUNCTION_RAISED:
         return _user_failure(run)
+    if pieces is None or not all(np.all(np.isfinite(x)) for x in pieces.values()):
+        return what_failed(run.system, t, y)
     if cause == loop.CONTRADICTION:
         return _CONTRADICTION
-    told = _singular_position(run, pieces["C"]) or _not_finite_ahead(run, t, y, cause)
-    told = told or _singular_mass(run, pieces) or _unbounded(run, y)
-    if told:
-        return told
+    reason = _singular_position(run, pieces["C"]) or _not_finite_ahead(run, t, y, cause)
+    reason = reason or _singular_mass(run, pieces) or _unbounded(run, y)
+    if reason:
+        return reason
     if cause == loop.SINGULAR_MATRIX and "lam" in run.system.further_names:
         return (
             "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
@@ -229,7 +231,7 @@ def _unbounded(run: Run, y: np.ndarray) -> str:
 
 
 def _singular_mass(run: Run, pieces: dict[str, np.ndarray]) -> str:
-    """Whether a motion that the constraints allow has lost its inertia on the way."""
+    """Whether a motion that the constraints allow has lost its inertia during the run."""
     before = kernels(run.system).evaluate_pieces(run.context, run.task.t0, run.first)
     if before is None:
         return ""
@@ -246,26 +248,26 @@ def _least_inertia(pieces: dict[str, np.ndarray]) -> float:
 
 
 _FAR, _CLOSE = (1e-12, 1e-9, 1e-6, 1e-3), (1e-12, 1e-9, 1e-6)
-"""How far ahead to look for values that are not finite, in units of the whole run: far where the method has
-met one.
+"""How far ahead to look for values that are not finite, in units of the whole run: further where the method
+has already found one.
 """
 
 
 def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
-    """Which function is not finite a little further on, however the method failed."""
-    met = cause == loop.NOT_FINITE
+    """Which function is not finite slightly ahead, whatever made the method fail."""
+    seen = cause == loop.NOT_FINITE
     rates = np.zeros(y.size + 1)
     status = run_kernel(kernels(run.system).derivative, t, y, y, run.context, rates)
     moves = [np.append(y[run.system.n : 2 * run.system.n], np.zeros(y.size - run.system.n))]
     if status == OK and np.all(np.isfinite(rates)):
         moves.insert(0, rates[:-1])
-    for h in _FAR if met else _CLOSE:
+    for h in _FAR if seen else _CLOSE:
         dt = h * (run.task.t1 - run.task.origin)
         for move in moves:
             text = what_is_not_finite(run.system, t + dt, y + dt * move)
             if text:
                 return f"forces, masses or constraints are not finite just ahead; {text}"
-    if met:
+    if seen:
         return (
             "forces, masses or constraints are not finite just ahead; look at square roots, logarithms and "
             "divisions there"
@@ -274,7 +276,7 @@ def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
 
 
 def rank_fell(times: np.ndarray) -> str:
-    """Where the rank of the constraints fell on the way."""
+    """Where the rank of the constraints fell during the run."""
     if not times.size:
         return ""
     shown = ", ".join([f"{t:.6g}" for t in times[:3]] + ["…"] * (times.size > 3))

@@ -1,5 +1,6 @@
 """The engine is compiled once on a machine and then loaded from its cache
-(:mod:`holonome.machine.engine_cache`): whether that is still to come, and telling the user while it lasts.
+(:mod:`holonome.machine.engine_cache`): whether it still has to be compiled, and a message to the user
+meanwhile.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def announce_first_use() -> None:
 def ensure_compiled(
     simulate: Callable[[], object], announce: Callable[[], AbstractContextManager] | None = None
 ) -> bool:
-    """Compile the engine if that is still to come; True if it was.
+    """Compile the engine unless that was done before; True if it was compiled now.
 
     Parameters
     ----------

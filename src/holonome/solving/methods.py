@@ -26,10 +26,10 @@ class Method:
         What is solved: :class:`UnderlyingODE`, :class:`Index1`, :class:`Index2`, :class:`Index3`,
         :class:`GGL`,
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
-        :class:`Formulation` of one's own.
+        :class:`Formulation` of your own.
     integrator
         How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential
-        regularization, or an :class:`Integrator` of one's own.
+        regularization, or an :class:`Integrator` of your own.
 
     Examples
     --------

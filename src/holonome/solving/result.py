@@ -1,4 +1,4 @@
-"""From runs to a result: a solution is complete when it is made."""
+"""The result of a run, or of several legs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution]
         return _general_solution(last, fields)
     fields["remarks"] = remarks
     solution = Solution(fields)
-    wrong = _what_is_wrong(legs[0], solution) if solution.success else ""
+    wrong = ""
+    if solution.success:
+        wrong = _what_is_wrong(legs[0], solution) or last.system.objection(solution)
     return solution.changed(status=-1, outcome=wrong) if wrong else solution
 
 
@@ -165,7 +167,9 @@ def _what_is_wrong(run: Run, solution: Solution) -> str:
 
 
 def _lost_rows(run: Run, solution: Solution) -> str:
-    """Rows that followed from others at the start, and were therefore left out, must be met all the time."""
+    """Rows that followed from others at the start, and were therefore left out, must hold during the whole
+    run.
+    """
     compiled, left_out = kernels(run.system), list(run.stepper.left_out)
     pieces = compiled.evaluate_pieces(run.context, run.task.t0, run.first)
     if pieces is None or not solution.t.size:

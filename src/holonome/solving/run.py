@@ -163,8 +163,8 @@ class Run:
         self.points = np.empty((rows, 1 + size))
         self.steps = _NOTHING
         if task.keep_steps:
-            further = self.stepper.step_columns(task.dense_output, task.t_eval is not None)
-            self.steps = np.empty((rows, loop.STEP_COLUMNS + further))
+            extra = self.stepper.step_columns(task.dense_output, task.t_eval is not None)
+            self.steps = np.empty((rows, loop.STEP_COLUMNS + extra))
         self.rejections = np.empty((rows, loop.REJECTION_COLUMNS))
         self.found = np.empty((64 + MOST_IN_STEP * len(task.events), 2 + size))
 
@@ -190,7 +190,7 @@ class Run:
         return OK
 
     def _fill_history(self) -> None:
-        """The points that are known beforehand."""
+        """Enter the points that are known in advance."""
         history = self._history(self.first)
         run, times, first = RunState.of(self.memory), history.t, self.state.copy()
         states = self.stepper.fill_history(self.memory, self.context, history)
@@ -257,7 +257,7 @@ class Run:
 
     def go_on(self, progress: bool | Callable[[float], None], steps: int | None = None) -> int:
         """Call the compiled loop until it needs no more calls, the user wants to stop, so many steps have
-        been tried, or stiffness was met.
+        been tried, or stiffness was detected.
         """
         limit = np.inf if steps is None else self.tried + steps
         with Interruption() as interruption, ProgressDisplay(progress, "simulating") as show:

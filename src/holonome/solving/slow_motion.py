@@ -1,10 +1,10 @@
 """The slow motion of a stiff system: where it begins, and what following it alone did to the energy.
 
 Linearised about a position, the motions within the constraints are modes φ with frequencies ω:  Φᵀ M Φ = I,
-Φᵀ (−f_q + (Cᵀλ)_q) Φ = diag(ω²).  The stiffness of elastic elements enters as c_qᵀ K c_q, without what their
-present load adds, which will be gone, and with it; the shorter way is tried first.  Where the frequencies
-have a wide gap, and the modes below it move slowly, those above it are fast.  On the slow motion they do not
-oscillate:
+Φᵀ (−f_q + (Cᵀλ)_q) Φ = diag(ω²).  The stiffness of elastic elements enters as c_qᵀ K c_q without the
+contribution of their present load, which will vanish, and with it; the smaller correction is tried first.
+Where the frequencies have a wide gap, and the modes below it move slowly, those above it are fast.  On the
+slow motion they do not oscillate:
 
     P v = 0,     P a + P′ v = 0,     P = Φ_fast Φ_fastᵀ M
 
@@ -222,16 +222,16 @@ class _Place:
         turning, speed = np.zeros_like(v), float(np.max(np.abs(v)))
         if speed > 0:
             step = _DIFFERENCE * max(float(np.max(np.abs(q))), 1e-300) / speed
-            for way in (-1, 1):
+            for sign in (-1, 1):
                 turning += (
-                    way
-                    * self.modes(self.frame(self.onto(q + way * step * v), v), loaded).projector(fast)
+                    sign
+                    * self.modes(self.frame(self.onto(q + sign * step * v), v), loaded).projector(fast)
                     @ v
                     / (2 * step)
                 )
         shapes, squares = modes.shapes[:, -fast:], modes.squares[-fast:]
-        way = shapes @ ((shapes.T @ modes.M @ (modes.a + turning)) / squares)
-        return way, float(np.max(np.abs(way)))
+        direction = shapes @ ((shapes.T @ modes.M @ (modes.a + turning)) / squares)
+        return direction, float(np.max(np.abs(direction)))
 
 
 def _expressions(model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
@@ -284,7 +284,7 @@ class _Attempt(NamedTuple):
     modes: _Modes
     fast: int
     gap: float
-    way: np.ndarray
+    direction: np.ndarray
     size: float
     loaded: bool
 
@@ -298,25 +298,25 @@ def _attempt(place: _Place, frame: _Frame, span: float, loaded: bool) -> _Attemp
     if fast == 0:
         return None
     slow = frame.v - modes.projector(fast) @ frame.v
-    way, size = place.correction(frame.q, slow, modes, fast, loaded)
-    return _Attempt(frame.q, slow, modes, fast, gap, way, size, loaded)
+    direction, size = place.correction(frame.q, slow, modes, fast, loaded)
+    return _Attempt(frame.q, slow, modes, fast, gap, direction, size, loaded)
 
 
 def _settle(place: _Place, attempt: _Attempt, tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Newton's method along the fast modes; None if it finds nothing."""
-    q, v, _, fast, _, way, size, loaded = attempt
+    q, v, _, fast, _, direction, size, loaded = attempt
     for _ in range(_MOST_ITERATIONS):
         if size <= 0.01 * tolerance:
             break
         for halving in range(_HALVINGS):
-            moved = place.onto(q + 0.5**halving * way)
+            moved = place.onto(q + 0.5**halving * direction)
             there = place.modes(place.frame(moved, v), loaded)
             if there.squares[-fast] <= 0:
                 continue
             slow = v - there.projector(fast) @ v
             further, left = place.correction(moved, slow, there, fast, loaded)
             if left < size:
-                q, v, way, size = moved, slow, further, left
+                q, v, direction, size = moved, slow, further, left
                 break
         else:
             break

@@ -35,9 +35,11 @@ _REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
 def solve(
     system: System,
     t_span: Sequence[float],
-    q0: Any,
+    q0: Any = None,
     v0: Any = None,
     *,
+    start: Any = None,
+    speed: Any = None,
     s0: Any = None,
     w0: Any = None,
     lam0: Any = None,
@@ -63,13 +65,17 @@ def solve(
     Parameters
     ----------
     system
-        What moves.  Also an :class:`Index2System` or :class:`Index3System`, with its x at the start as
+        What moves: a :class:`System`, a :class:`Mechanism`, or a ready-made mechanism, which brings its start
+        along.  Also an :class:`Index2System` or :class:`Index3System`, with its x at the start as
         ``q0``; the result then is a :class:`HigherIndexSolution`.
     t_span
         Initial and final time; the final one may lie before the initial one.
     q0, v0
         Initial positions and velocities (None: at rest).  Small violations of the constraints are repaired
         and reported; large ones raise.
+    start, speed
+        Of a :class:`holonome.Mechanism` instead of these: dicts with the coordinates of some joints and
+        bodies, and their rates, by name.  The rest is assembled so that all loops close.
     s0, w0
         Initial values of the first-order states and guesses for the unknowns of a system that has them; by
         default those that it was given.
@@ -125,6 +131,10 @@ def solve(
     (True, True)
     """
     announce_first_use()
+    if hasattr(system, "system"):
+        system, q0, v0, s0 = arguments.assembled(system, t_span, q0, v0, s0, start, speed, parameters)
+    elif start is not None or speed is not None or q0 is None:
+        arguments.refuse_start_by_name(system, start, speed)
     system = arguments.checked_system(system, parameters, w0, lam0)
     system.require_unchanged()
     if not (

@@ -19,7 +19,7 @@ from holonome.machine.context import OK
 _PART = 1e-3
 _USUAL = (0.03, 30.0)
 _EQUILIBRIUM = 1e-10
-"""What would not move further than this by its accelerations at the start is at rest but for rounding."""
+"""A system that its initial accelerations would move by less than this is at rest up to rounding."""
 
 
 def default_tolerance(system: Any, y: np.ndarray, t0: float, t1: float, rtol: float) -> float | np.ndarray:

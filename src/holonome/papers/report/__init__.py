@@ -1,8 +1,8 @@
 """One page for all that was computed: ``index.html``, which opens from disk, without a network.
 
 Published and measured values stand side by side, with verdicts, reasons, misprints and pictures. The page is
-`page.html`, filled in; its style and its script, which only sorts, hides and darkens, lie beside it. Whatever
-comes from an experiment is escaped.
+`page.html`, filled in; its style and its script, which only sorts, hides and switches colours, are beside it.
+All text that comes from an experiment is escaped.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _chapters(results: Sequence[Result]) -> list[tuple[Paper, list[Result]]]:
 
 def _place(name: str, paper: Paper) -> int:
     """Where an experiment stands in the paper: at the item of its name, else at the first to which it
-    belongs, else behind all.
+    belongs, else after all others.
     """
     belongs = [i for i, item in enumerate(paper.contents) if name in item.experiments]
     return next(
@@ -99,7 +99,7 @@ def _place(name: str, paper: Paper) -> int:
 
 def _title(chosen: Sequence[Paper]) -> str:
     number = {2: "Two", 3: "Three", 4: "Four"}.get(len(chosen), str(len(chosen)))
-    return f"{escape(chosen[0].title) if len(chosen) == 1 else f'{number} papers'}, computed anew"
+    return f"{escape(chosen[0].title) if len(chosen) == 1 else f'{number} papers'}, recomputed"
 
 
 def _machine() -> str:

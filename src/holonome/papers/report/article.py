@@ -280,7 +280,7 @@ THEMED = {
 
 
 def _svg(result: Figure) -> str:
-    """The picture as SVG for this page: names of its own, colours of the page, text as text."""
+    """The picture as SVG for this page: with unique names, the colours of the page, and text as text."""
     from matplotlib import rc_context
 
     from holonome import plot

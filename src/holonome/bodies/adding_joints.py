@@ -1,0 +1,255 @@
+"""The joints, drives and transmissions that a mechanism can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+
+from holonome.arguments import real_array, shown
+from holonome.bodies.body import Numbers, Point
+from holonome.bodies.contact import OnGuide, Rolling
+from holonome.bodies.coupling import Coupling
+from holonome.bodies.geometry import Frame, frame_along
+from holonome.bodies.joint import IN_THE_PLANE, Distance, Joint, LowerPair, Rope, Screw
+from holonome.bodies.parts import Parts
+from holonome.errors import ModelError
+
+
+class AddingJoints(Parts):
+    """The methods of a mechanism that add joints."""
+
+    def fixed(self, name: str, a: Any, b: Any) -> Joint:
+        """Fix two bodies to each other, at two points and in the axes of these."""
+        return self._lower_pair(name, "fixed", a, b, None)
+
+    def revolute(self, name: str, a: Any, b: Any, axis: Any = None) -> Joint:
+        """A hinge.
+
+        Parameters
+        ----------
+        name : str
+            What it is called; its coordinate is the angle by which b is turned against a.
+        a, b : Point
+            The two points, which coincide.
+        axis : three numbers, or two such triples
+            In space: the axis, in the axes of both points, or in those of a and of b; z by default.
+        """
+        return self._lower_pair(name, "revolute", a, b, axis)
+
+    def prismatic(self, name: str, a: Any, b: Any, axis: Any = None) -> Joint:
+        """A slide: b moves along an axis through a, without turning.  ``axis`` as for :meth:`revolute`, in
+        the plane two numbers; x by default in the plane, z in space.
+        """
+        return self._lower_pair(name, "prismatic", a, b, axis)
+
+    def cylindrical(self, name: str, a: Any, b: Any, axis: Any = None) -> Joint:
+        """b slides along an axis through a and turns about it; ``axis`` as for :meth:`revolute`."""
+        return self._lower_pair(name, "cylindrical", a, b, axis)
+
+    def spherical(self, name: str, a: Any, b: Any) -> Joint:
+        """A ball joint."""
+        return self._lower_pair(name, "spherical", a, b, None)
+
+    def universal(self, name: str, a: Any, b: Any, axes: Any = ((1, 0, 0), (0, 1, 0))) -> Joint:
+        """A Cardan joint: it turns about one axis that is fixed in a, and one that is fixed in b, at right
+        angles.
+        """
+        first, second = map(frame_along, self._pair_of_axes(f"{name}.axes", axes))
+        turns = (
+            first[:, [2, 0, 1]],
+            second[:, [1, 2, 0]],
+        )  # the cross has x along the first, y along the second
+        return self._add_joint(LowerPair(name, "universal", *self._ends(name, a, b), turns))
+
+    def planar(self, name: str, a: Any, b: Any, axis: Any = None) -> Joint:
+        """b moves in a plane through a with this normal, and turns about the normal."""
+        return self._lower_pair(name, "planar", a, b, axis)
+
+    def screw(self, name: str, a: Any, b: Any, lead: Numbers, axis: Any = None) -> Joint:
+        """A nut on a thread: b advances by ``lead`` for each turn about the axis."""
+        turns = self._turns(f"{name}.axis", "screw", axis)
+        return self._add_joint(
+            Screw(name, *self._ends(name, a, b), turns, self._scalar(f"{name}.lead", lead))
+        )
+
+    def limit(self, joint: Any, *rows: str) -> None:
+        """Reduce a joint that closes a loop to some of its rows, named as ``print(m)`` and messages do, such
+        as "x", "y" or "axis x": the others follow from the rest of the mechanism, or shall not hold.
+        """
+        found = self._joint("limit", joint)
+        if found.only is not None:
+            raise ModelError(f"{found.name}: it is limited already")
+        points = [Frame.symbols() for _ in found.points]
+        names = [row.name for row in (*found.rows(*points), *found.velocity_rows(*points))]
+        unknown = [row for row in rows if row not in names]
+        if unknown or not rows:
+            raise ModelError(
+                f"{found.name}: {shown(unknown[0]) if unknown else 'no row'} given; its rows are "
+                f"{', '.join(names)}"
+            )
+        found.only = rows
+        self._made.clear()
+
+    def free(self, body: Any) -> Joint:
+        """Say that a body moves freely in the frame; it needs no joint then."""
+        found = self._body("free", body)
+        name = f"{found.name} free"
+        joint = LowerPair(name, "free", self.ground.points["origin"], Point(found, "origin", ca.SX(3, 1)))
+        return self._add_joint(joint)
+
+    def distance(self, name: str, a: Any, b: Any, length: Numbers) -> Joint:
+        """A massless rod with a ball joint at each end."""
+        length = self._scalar(f"{name}.length", length)
+        if length.is_constant() and not float(length) > 0:
+            raise ModelError(f"{name}.length: {float(length):g}; give a positive number, or use m.spherical")
+        return self._add_joint(Distance(name, *self._ends(name, a, b), length))
+
+    def rope(self, name: str, points: Sequence[Any], length: Numbers) -> Joint:
+        """A rope from point to point, over pulleys too small to matter, which stays taut."""
+        found = [self._point(name, point) for point in points]
+        if len(found) < 2:
+            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
+        return self._add_joint(Rope(name, found, self._scalar(f"{name}.length", length)))
+
+    def point_on(self, name: str, a: Any, b: Any, guide: Callable) -> Joint:
+        """Point b stays on a curve or surface of a's body, such as a cam or a track.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        a, b : Point
+            The point in whose axes the curve is given, and the one that stays on it.
+        guide : callable(x, p)
+            Zero on the curve (in the plane) or surface (in space), for coordinates x in the axes of a; two
+            functions, as an array, make a curve in space.
+        """
+        ends = self._ends(name, a, b)
+        law = self._law(f"{name}.guide", guide, {"x": (self.dimension,)}, None)
+        if not 1 <= law.size < self.dimension:
+            raise ModelError(f"{name}.guide: gives {law.size} numbers; give fewer than {self.dimension}")
+        return self._add_joint(OnGuide(name, *ends, lambda x: law({"x": x})))
+
+    def rolling(
+        self,
+        name: str,
+        a: Any,
+        b: Any,
+        radius: Numbers,
+        kind: Literal["wheel", "disc", "ball"] | None = None,
+        axis: Any = None,
+    ) -> Joint:
+        """A wheel with its centre in b rolls without slipping on the ground of a.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        a : Point
+            In the plane a point of the line, which is its x-axis; in space one of the plane, which is its
+            x-y-plane.
+        b : Point
+            The centre.
+        radius : number
+            Its radius.
+        kind : "disc" or "ball"
+            In space: a disc of no thickness, or a ball.
+        axis : three numbers
+            The axis of a disc, in the axes of b; z by default.
+        """
+        kind = kind or ("wheel" if self.dimension == 2 else "disc")
+        fits = ("wheel",) if self.dimension == 2 else ("disc", "ball")
+        if kind not in fits:
+            raise ModelError(f"{name}.kind: {shown(kind)}; give {' or '.join(map(repr, fits))}")
+        ends = self._ends(name, a, b)
+        along = np.array([0.0, 0.0, 1.0]) if axis is None else self._axis(f"{name}.axis", axis, 3)
+        turns = (np.eye(3), frame_along(along))
+        return self._add_joint(Rolling(name, kind, *ends, turns, self._scalar(f"{name}.radius", radius)))
+
+    def drive(self, name: str, joint: Any, law: Any, coordinate: str | None = None) -> Coupling:
+        """Prescribe an angle or a displacement of a joint as a function of t and p."""
+        found, which = self._coordinate(name, joint, coordinate)
+        value = self._law(f"{name}.law", law, {"t": ()}, 1)
+        return self._add_coupling(Coupling(name, "drive", [(found, which, ca.SX(1))], value))
+
+    def gear(self, name: str, joints: Sequence[Any], ratio: Numbers, phase: Numbers = 0.0) -> Coupling:
+        """Couple two joints: second = ratio · first + phase.
+
+        Angles or displacements: gears and belts have the ratio of radii, negative for outer teeth or a
+        crossed belt; a rack and its pinion have the pinion's radius.
+        """
+        if not isinstance(joints, (list, tuple)) or len(joints) != 2:
+            raise ModelError(f"{name}.joints: {shown(joints)}; give two joints")
+        (first, i), (second, j) = (self._coordinate(name, joint, None) for joint in joints)
+        value = self._law(f"{name}.phase", phase, {"t": ()}, 1)
+        ratio = self._scalar(f"{name}.ratio", ratio)
+        return self._add_coupling(Coupling(name, "gear", [(second, j, ca.SX(1)), (first, i, -ratio)], value))
+
+    def rack(self, name: str, pinion: Any, rack: Any, radius: Numbers, phase: Numbers = 0.0) -> Coupling:
+        """A rack and pinion: displacement = radius · angle + phase."""
+        coupling = self.gear(name, [pinion, rack], radius, phase)
+        coupling.what = "rack"
+        return coupling
+
+    def belt(
+        self, name: str, joints: Sequence[Any], radii: Sequence[Numbers], crossed: bool = False
+    ) -> Coupling:
+        """A belt over two pulleys, which does not slip."""
+        first, second = (self._scalar(f"{name}.radii", radius) for radius in radii)
+        coupling = self.gear(name, joints, (-first if crossed else first) / second)
+        coupling.what, coupling.radii = "belt", (first, second)
+        return coupling
+
+    def _add_joint(self, joint: Joint) -> Joint:
+        self._new(joint.name)
+        self.joints[joint.name] = joint
+        return joint
+
+    def _lower_pair(self, name: str, kind: str, a: Any, b: Any, axis: Any) -> Joint:
+        if self.dimension == 2 and kind not in IN_THE_PLANE:
+            raise ModelError(f"{name}: a {kind} joint is for space; this mechanism is in the plane")
+        turns = () if axis is None and self.dimension == 2 else self._turns(f"{name}.axis", kind, axis)
+        return self._add_joint(LowerPair(name, kind, *self._ends(name, a, b), turns))
+
+    def _turns(self, argument: str, kind: str, axis: Any) -> tuple[np.ndarray, ...]:
+        """Rotations from the axes of a joint to those of its points."""
+        if self.dimension == 2:
+            if kind != "prismatic":
+                raise ModelError(f"{argument}: in the plane all joints turn about z; leave it out")
+            c, s = self._axis(argument, axis, 2)
+            turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+            return turn, turn
+        if axis is None or kind in ("spherical", "fixed"):
+            return ()
+        pair = self._pair_of_axes(argument, axis)
+        return tuple(frame_along(u) for u in pair)
+
+    def _pair_of_axes(self, argument: str, axis: Any) -> tuple[np.ndarray, np.ndarray]:
+        """One axis for both points, or one for each."""
+        try:
+            array = real_array(axis)
+        except (TypeError, ValueError, OverflowError):
+            array = np.zeros(0)
+        if array.shape == (2, 3):
+            return self._axis(argument, array[0], 3), self._axis(argument, array[1], 3)
+        found = self._axis(argument, axis, 3)
+        return found, found
+
+    def _axis(self, argument: str, axis: Any, size: int) -> np.ndarray:
+        try:
+            array = real_array(axis)
+            length = float(np.linalg.norm(array))
+            if array.shape != (size,) or not 0 < length < np.inf:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            expected = "two numbers" if size == 2 else "three numbers, or two such triples"
+            raise ModelError(f"{argument}: {shown(axis)}; give {expected}, not all zero") from None
+        return array / length
+
+    def _add_coupling(self, coupling: Coupling) -> Coupling:
+        self._new(coupling.name)
+        self.couplings[coupling.name] = coupling
+        return coupling

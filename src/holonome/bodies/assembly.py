@@ -1,0 +1,529 @@
+"""Assembly: positions and velocities in which all loops close, from those of some joints and bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from holonome.arguments import real_array, real_number, shown
+from holonome.bodies.body import Body
+from holonome.bodies.equations import Equations
+from holonome.bodies.geometry import constant, rotation, turned
+from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, Joint
+from holonome.bodies.kinematics import _nearest
+from holonome.errors import InconsistentStart
+from holonome.locks import cached_property
+
+_CLOSED = 1e-11
+_SEEDS = 24
+_STEPS = 60
+_CLOSE = 0.3
+"""A first find that misses what was wished for by more is compared with others."""
+
+
+@dataclass(frozen=True)
+class Near:
+    """A value to begin the search for a closed position with, rather than one that must hold."""
+
+    value: Any
+
+
+def near(value: Any) -> Near:
+    """A value that an assembly need not have, but shall be close to: it chooses a branch.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> hn.near(1.2)
+    Near(value=1.2)
+    """
+    return Near(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Something that has a given value: an expression that vanishes, and what messages call it."""
+
+    name: str
+    residual: ca.SX
+
+
+class Assembly:
+    """Finds closed positions of a mechanism, in the coordinates of its tree of joints.
+
+    Parameters
+    ----------
+    equations
+        The mechanism in joint coordinates.
+    joints, bodies
+        By name, all joints and bodies.
+    parameters
+        The values of its parameters.
+    t
+        The time.
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        joints: Mapping[str, Joint],
+        bodies: Mapping[str, Body],
+        parameters: np.ndarray,
+        t: float,
+    ) -> None:
+        self.equations, self.joints, self.bodies = equations, joints, bodies
+        self.p, self.t = parameters, t
+        symbols = equations.symbols
+        self._q, self._v = symbols.q, symbols.v
+        self._inputs = [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
+        self._s = np.zeros(symbols.s.numel())
+        self.rows = list(equations.constraints.g)
+        self.names = list(equations.constraints.g_names)
+
+    def function(self, *values: ca.SX) -> Any:
+        """Expressions as a function of q and v."""
+        compiled = ca.Function("value", self._inputs, [ca.densify(value) for value in values])
+
+        def call(q: np.ndarray, v: np.ndarray | None = None) -> list[np.ndarray]:
+            v = np.zeros(q.size) if v is None else v
+            found = compiled.call([self.t, q, v, self.p, self._s])
+            return [np.array(value) for value in found]
+
+        return call
+
+    def positions(self, start: Mapping[str, Any] | None, every: bool = False) -> list[np.ndarray]:
+        """Closed positions, the nearest to where the search begins first; InconsistentStart if none is
+        found.
+        """
+        guess, held, wished = self._first_guess(), [], []
+        for name, value in (start or {}).items():
+            guess, found = self._read(name, value, guess)
+            (wished if isinstance(value, Near) else held).extend(found)
+        if not held and not self.equations.tree.closing and not self.equations.couplings:
+            return [guess]
+        rows = ca.vertcat(*self.rows, *[item.residual for item in held])
+        names = self.names + [item.name for item in held]
+        evaluate = self.function(rows, ca.jacobian(rows, self._q))
+        missed: Any = lambda q: 0.0  # noqa: E731
+        if wished:
+            wishes = ca.vertcat(*[item.residual for item in wished])
+            both = ca.vertcat(rows, wishes)
+            guess, _ = self._newton(self.function(both, ca.jacobian(both, self._q)), guess)
+            away = self.function(wishes)
+            missed = lambda q: round(float(np.linalg.norm(away(q)[0])), 6)  # noqa: E731
+        found = self._straight(rows, start, guess, every, missed)
+        if not found:
+            found, best = self._search(evaluate, guess, every, missed)
+        if not found:
+            self._refuse(names, evaluate, best)
+        return sorted(found, key=lambda q: (missed(q), self._distance(q, guess)))
+
+    def _straight(
+        self, rows: ca.SX, start: Mapping[str, Any] | None, guess: np.ndarray, every: bool, missed: Any
+    ) -> list[np.ndarray]:
+        """Positions in which no beam is deformed."""
+        deformations = self._deformations(start)
+        if not deformations.numel():
+            return []
+        both = ca.vertcat(rows, deformations)
+        return self._search(self.function(both, ca.jacobian(both, self._q)), guess, every, missed)[0]
+
+    def _deformations(self, given: Mapping[str, Any] | None) -> ca.SX:
+        """Deformations of beams, which start without them if they can and if none is given."""
+        names = [name for name in given or {} if name in self.joints]
+        if any(self.joints[name].what in ("bend", "deflection") for name in names):
+            return ca.SX(0, 1)
+        beams = [spring for spring in self.equations.springs if spring.what == "beam"]
+        return ca.vertcat(ca.SX(0, 1), *[spring.deformation(self.equations.scene) for spring in beams])
+
+    def _first_guess(self) -> np.ndarray:
+        guess = np.zeros(self._q.numel())
+        for link in self.equations.tree.links:
+            if link.motion.kind == BALL:
+                guess[link.first] = 1.0
+        for name in self._free:
+            self._put(guess, name, np.zeros(self.bodies[name].dimension))
+        return guess
+
+    @cached_property
+    def _free(self) -> dict[str, Joint]:
+        """What places the bodies that have coordinates of their own, by their names."""
+        joints = [link.joint for link in self.equations.tree.links if link.joint.what == "free"]
+        return {joint.points[-1].body.name: joint for joint in joints}
+
+    def _put(self, guess: np.ndarray, name: str, position: np.ndarray) -> None:
+        """Put the origin of a body with coordinates of its own, which may be those of its centre of mass,
+        somewhere; its rotation is that of the guess.
+        """
+        size, places = position.size, self.equations.tree.places[self._free[name].name]
+        if len(places) == size:
+            guess[places] = position
+            return
+        arm = self._numbers(self._free[name].points[-1].position).ravel()
+        turn = guess[places[size:]]
+        R = rotation(ca.SX(turn)) if size == 3 else turned(2, ca.SX(turn[0]))
+        guess[places[:size]] = position + np.array(ca.evalf(R @ arm)).ravel()[:size]
+
+    def _numbers(self, value: ca.SX) -> np.ndarray:
+        """An expression of the parameters in numbers."""
+        return np.array(ca.evalf(ca.substitute(value, self.equations.symbols.p, self.p)))
+
+    def _search(
+        self, evaluate: Any, guess: np.ndarray, every: bool, missed: Any
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Newton's method from the guess and from places around it."""
+        random, found, best = np.random.default_rng(7), [], (np.inf, guess)
+        size = self._size()
+        for seed in range(_SEEDS * (4 if every else 1)):
+            q, gap = self._newton(evaluate, self._displaced(guess, seed, random, size))
+            if gap < best[0]:
+                best = gap, q
+            if gap > _CLOSED * size or any(self._distance(q, other) < 1e-6 for other in found):
+                continue
+            found.append(q)
+            if seed == 0 and not every and missed(q) < _CLOSE and self._regular(evaluate, q):
+                break
+        return found, best[1]
+
+    def _size(self) -> float:
+        """A length that is typical of the mechanism."""
+        lengths = [
+            np.linalg.norm(self._numbers(point.position))
+            for joint in self.joints.values()
+            for point in joint.points
+        ]
+        return float(max(lengths, default=0.0)) or 1.0
+
+    def _displaced(self, guess: np.ndarray, seed: int, random: Any, size: float) -> np.ndarray:
+        """The first guess, then places further and further from it."""
+        q = guess.copy()
+        if seed == 0:
+            return q
+        reach = min(1.0, 0.15 * seed)
+        for link in self.equations.tree.links:
+            if link.motion.of is not None:
+                continue
+            part = slice(link.first, link.first + link.motion.size)
+            scale = size if link.motion.kind == SLIDE else 1.0 if link.motion.kind == BALL else np.pi
+            q[part] += reach * scale * random.uniform(-1, 1, link.motion.size)
+        return q
+
+    def _newton(self, evaluate: Any, q: np.ndarray) -> tuple[np.ndarray, float]:
+        """Gauss–Newton steps of least norm, shortened where the gap grows."""
+        value, jacobian = evaluate(q)
+        gap, last = float(np.max(np.abs(value), initial=0.0)), 0.0
+        for _ in range(_STEPS):
+            if gap == 0 or not np.isfinite(gap):
+                break
+            step = -np.linalg.lstsq(jacobian, value.ravel(), rcond=1e-10)[0]
+            step *= min(1.0, 1.5 / max(np.max(np.abs(step)) / max(1.0, self._size()), 1e-300))
+            for share in (1.0, 0.5, 0.25, 0.1, 0.02):
+                trial, trial_jacobian = evaluate(q + share * step)
+                size = float(np.max(np.abs(trial), initial=0.0))
+                if size < gap:
+                    break
+            else:
+                break
+            q, value, jacobian, last, gap = q + share * step, trial, trial_jacobian, gap, size
+            if gap < 1e-15 or (gap < 1e-12 and gap > 0.5 * last):
+                break
+        return q, gap if np.isfinite(gap) else np.inf
+
+    def _regular(self, evaluate: Any, q: np.ndarray) -> bool:
+        """Whether no other branch passes here, so that the first find can be taken."""
+        _, jacobian = evaluate(q)
+        if not jacobian.size:
+            return True
+        values = np.linalg.svd(jacobian, compute_uv=False)
+        return bool(np.all((values > 1e-6 * values[0]) | (values < 1e-12 * values[0])))
+
+    def _distance(self, q: np.ndarray, other: np.ndarray) -> float:
+        """How far two positions are from each other; full turns do not count."""
+        d = q - other
+        for link in self.equations.tree.links:
+            if link.motion.kind not in (SLIDE, BALL) and link.motion.of is None:
+                d[link.first] = (d[link.first] + np.pi) % (2 * np.pi) - np.pi
+            if link.motion.kind == BALL:
+                part = slice(link.first, link.first + 4)
+                d[part] = min(q[part] - other[part], q[part] + other[part], key=np.linalg.norm)
+        return float(np.linalg.norm(d))
+
+    def _refuse(self, names: list[str], evaluate: Any, q: np.ndarray) -> None:
+        value = np.abs(evaluate(q)[0].ravel())
+        worst = int(np.argmax(value))
+        drives = [coupling.name for coupling in self.equations.couplings if coupling.what == "drive"]
+        held = f" beside what {', '.join(drives)} prescribe" if drives else ""
+        raise InconsistentStart(
+            f"start: the mechanism cannot be assembled so: {names[worst]!r} stays open by {value[worst]:.3g}"
+            f"{held} in the best position found; look at the lengths and axes of its loop, or give other "
+            "values in start, with hn.near(...) for those that need only be close"
+        )
+
+    def velocities(self, q: np.ndarray, speed: Mapping[str, Any] | None) -> np.ndarray:
+        """Velocities that all rows allow, with the given ones; of these the one of least kinetic energy."""
+        symbols, constraints = self.equations.symbols, self.equations.constraints
+        g, h = ca.vertcat(*constraints.g), ca.vertcat(*constraints.h)
+        w = ca.vertcat(ca.jtimes(g, self._q, self._v) + ca.jacobian(g, symbols.t), h)
+        held = [item for name, value in (speed or {}).items() for item in self._read_speed(name, value)]
+        rows = ca.vertcat(w, *[item.residual for item in held])
+        C, b = self.function(ca.jacobian(rows, self._v), rows)(q)
+        if not np.any(b):
+            return np.zeros(q.size)
+        v = np.linalg.lstsq(C, -b.ravel(), rcond=1e-9)[0]
+        left = np.abs(C @ v + b.ravel())
+        scale = np.max(np.abs(b), initial=0.0) + np.max(np.abs(v), initial=0.0)
+        if np.any(left > 1e-8 * scale):
+            names = [*constraints.g_names, *constraints.h_names, *[item.name for item in held]]
+            worst = int(np.argmax(left))
+            if not held:
+                raise InconsistentStart(
+                    f"{names[worst]}: it asks for another velocity than the other joints and drives; they "
+                    "contradict each other"
+                )
+            raise InconsistentStart(
+                f"speed: these velocities contradict each other or the constraints: {names[worst]!r} is off "
+                f"by {left[worst]:.3g}; give fewer of them"
+            )
+        null = _null_space(C)
+        bending = self._deformations(speed)
+        if bending.numel() and null.shape[1]:
+            J = self.function(ca.jacobian(bending, self._q))(q)[0]
+            v = v - null @ np.linalg.lstsq(J @ null, J @ v, rcond=1e-9)[0]
+            null = null @ _null_space(J @ null)
+        (M,) = self.function(self.equations.M)(q)
+        inner = null.T @ M @ null
+        return v - null @ np.linalg.lstsq(inner, null.T @ M @ v, rcond=1e-12)[0]
+
+    def walk(self, q: np.ndarray, steps: int = 6) -> list[np.ndarray]:
+        """Closed positions around one, on both sides of it."""
+        rows = ca.vertcat(*self.rows)
+        evaluate, found = self.function(rows, ca.jacobian(rows, self._q)), [q]
+        random = np.random.default_rng(8)
+        for sign in (1.0, -1.0):
+            here, ahead = q, np.zeros(q.size)
+            for _ in range(steps):
+                null = _null_space(evaluate(here)[1])
+                if not null.shape[1]:
+                    return found
+                direction = null @ (null.T @ (ahead if np.any(ahead) else sign * random.normal(size=q.size)))
+                ahead = direction / max(np.linalg.norm(direction), 1e-300)
+                here, gap = self._newton(evaluate, here + 0.35 * ahead)
+                if gap > _CLOSED * self._size():
+                    break
+                found.append(here)
+            random = np.random.default_rng(8)
+        return found
+
+    def freedom(self, q: np.ndarray) -> tuple[int, list[str]]:
+        """Degrees of freedom, and the names of the rows that follow from others, at a position."""
+        from holonome.dynamics.rank import dependent_rows
+
+        constraints = self.equations.constraints
+        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
+        (C,) = self.function(ca.jacobian(rows, self._v))(q)
+        rank, dependent = dependent_rows(C)
+        names = [*constraints.g_names, *constraints.h_names]
+        return q.size - rank, [*constraints.vanishing, *[names[k] for k in dependent]]
+
+    def _read(self, name: str, value: Any, guess: np.ndarray) -> tuple[np.ndarray, list[Held]]:
+        """A value of ``start``: what vanishes then, and a guess that has it where that is simple."""
+        wished = isinstance(value, Near)
+        value = value.value if wished else value
+        if name in self.joints:
+            pairs = self._of_joint("start", self.joints[name], value, wished)
+            guess = self._with_guess(guess, self.joints[name], pairs)
+        elif name in self.bodies:
+            pairs = self._of_body(self.bodies[name], value)
+            guess = self._with_body_guess(guess, name, value)
+        else:
+            raise self._unknown("start", name)
+        return guess, [Held(name, residual) for _, residual in pairs]
+
+    def _unknown(self, argument: str, name: str) -> InconsistentStart:
+        there = ", ".join([*self.joints, *self.bodies])
+        return InconsistentStart(f"{argument}: there is no joint or body {name!r}; there are {there}")
+
+    def _of_joint(
+        self, argument: str, joint: Joint, value: Any, wished: bool
+    ) -> list[tuple[tuple[int, Any], ca.SX]]:
+        """Pairs of (number of the coordinate, value) and residual; full turns do not count in wishes."""
+        values = self.equations.kinematics.coordinates(joint)
+        if isinstance(value, Rotation):
+            R = self._relative_rotation(joint)
+            return [((-1, value), x) for x in ca.vertsplit(_turned_from(R, value))]
+        wanted = named_values(argument, joint, value)
+        tree = joint.name in self.equations.tree.places
+        plane = joint.points[0].body.dimension == 2
+        found = []
+        for k, number in wanted.items():
+            angle = joint.coordinates[k].kind == ANGLE and (wished or not (tree or plane))
+            residual = values[k] - number
+            found.append(((k, number), _nearest(residual, ca.SX(0)) if angle else residual))
+        return found
+
+    def _relative_rotation(self, joint: Joint) -> ca.SX:
+        a, b = self.equations.kinematics.ends(joint)
+        return a.R.T @ b.R
+
+    def _with_guess(self, guess: np.ndarray, joint: Joint, pairs: list) -> np.ndarray:
+        tree, guess = self.equations.tree, guess.copy()
+        if joint.name not in tree.places:
+            return guess
+        places, back = tree.places[joint.name], tree.edges[joint.name]
+        for (k, value), _ in pairs:
+            if k >= 0:
+                guess[places[k]] = value
+            else:
+                x, y, z, w = (value.inv() if back else value).as_quat()
+                guess[places[-4:]] = w, x, y, z
+        return guess
+
+    def _with_body_guess(self, guess: np.ndarray, name: str, value: Any) -> np.ndarray:
+        """Of a body with coordinates of its own its position and rotation."""
+        guess = guess.copy()
+        if name not in self._free:
+            return guess
+        places = self.equations.tree.places[self._free[name].name]
+        position, turn = _place(name, value, self.bodies[name].dimension)
+        if isinstance(turn, Rotation) and len(places) > 4:
+            x, y, z, w = turn.as_quat()
+            guess[places[3:]] = w, x, y, z
+        elif turn is not None and len(places) == 3:
+            guess[places[2]] = turn
+        if position is not None:
+            self._put(guess, name, position)
+        return guess
+
+    def _of_body(self, body: Body, value: Any) -> list[tuple[None, ca.SX]]:
+        frame, (position, turn) = (
+            self.equations.kinematics.frame(body),
+            _place(body.name, value, body.dimension),
+        )
+        rows = []
+        if position is not None:
+            rows += ca.vertsplit(frame.x[: body.dimension] - position)
+        if isinstance(turn, Rotation):
+            rows += ca.vertsplit(_turned_from(frame.R, turn))
+        elif turn is not None:
+            rows.append(frame.angle - turn)
+        return [(None, row) for row in rows]
+
+    def _read_speed(self, name: str, value: Any) -> list[Held]:
+        kinematics = self.equations.kinematics
+        if name in self.joints:
+            joint = self.joints[name]
+            if any(c.kind == QUATERNION for c in joint.coordinates) and not isinstance(value, Mapping):
+                a, b = kinematics.ends(joint)
+                relative = a.R.T @ (b.w - a.w)
+                return [Held(name, row) for row in ca.vertsplit(relative - _triple("speed", name, value))]
+            values = kinematics.coordinates(joint)
+            wanted = named_values("speed", joint, value)
+            return [Held(name, kinematics.rate(values[k]) - rate) for k, rate in wanted.items()]
+        if name not in self.bodies:
+            raise self._unknown("speed", name)
+        body = self.bodies[name]
+        velocity, w = _motion(name, value, body.dimension)
+        frame, rows = kinematics.frame(body), []
+        if velocity is not None:
+            rows += ca.vertsplit(frame.v[: body.dimension] - velocity)
+        if w is not None:
+            rows += ca.vertsplit(frame.w - w) if body.dimension == 3 else [frame.w[2] - w]
+        return [Held(name, row) for row in rows]
+
+
+def named_values(argument: str, joint: Joint, value: Any) -> dict[int, float]:
+    """Values of the coordinates of a joint, by their numbers: a number, a dict by name, or all in turn."""
+    names = [c.name for c in joint.coordinates if c.kind != QUATERNION]
+    expected = (
+        "a number"
+        if len(names) == 1
+        else f"a dict with any of {', '.join(names)}"
+        if names
+        else "a scipy.spatial.transform.Rotation"
+    )
+    try:
+        if isinstance(value, Mapping):
+            unknown = [name for name in value if name not in names]
+            if unknown:
+                raise InconsistentStart(
+                    f"{argument}[{joint.name!r}]: {unknown[0]!r} is no coordinate of it; give {expected}"
+                )
+            return {names.index(name): _finite(number) for name, number in value.items()}
+        values = [value] if len(names) == 1 else list(value)
+        if len(values) != len(names) or not names:
+            raise ValueError
+        return {k: _finite(number) for k, number in enumerate(values)}
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InconsistentStart):
+            raise
+        raise InconsistentStart(f"{argument}[{joint.name!r}]: {shown(value)}; give {expected}") from None
+
+
+def _finite(value: Any) -> float:
+    number = real_number(value)
+    if not np.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _triple(argument: str, name: str, value: Any) -> np.ndarray:
+    try:
+        array = real_array(value)
+        if array.shape != (3,) or not np.all(np.isfinite(array)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give three finite numbers") from None
+    return array
+
+
+def _place(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
+    """Position of the origin of a body, and its angle or rotation; None for what is not given."""
+    second = "angle" if dimension == 2 else "rotation"
+    return _pair("start", name, value, dimension, "position", second)
+
+
+def _motion(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
+    return _pair("speed", name, value, dimension, "velocity", "angular_velocity")
+
+
+def _pair(
+    argument: str, name: str, value: Any, dimension: int, first: str, second: str
+) -> tuple[np.ndarray | None, Any]:
+    expected = f"a dict with {first!r} ({dimension} numbers) and {second!r}, or one of them"
+    try:
+        if not isinstance(value, Mapping):
+            value = {first: value}
+        if not set(value) <= {first, second}:
+            raise ValueError
+        x, turn = value.get(first), value.get(second)
+        if x is not None:
+            x = real_array(x)
+            if x.shape != (dimension,) or not np.all(np.isfinite(x)):
+                raise ValueError
+        if turn is not None and second != "rotation":
+            turn = _finite(turn) if dimension == 2 else _triple(argument, name, turn)
+        elif turn is not None and not isinstance(turn, Rotation):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give {expected}") from None
+    return x, turn
+
+
+def _turned_from(R: ca.SX, wanted: Rotation) -> ca.SX:
+    """Three rows that vanish where R is the wanted rotation."""
+    D = constant(wanted.as_matrix()).T @ R
+    scale = 1 / ca.sqrt(1 + D[0, 0] + D[1, 1] + D[2, 2] + 1e-12)
+    return scale * ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])
+
+
+def _null_space(C: np.ndarray) -> np.ndarray:
+    if not C.size:
+        return np.eye(C.shape[1])
+    _, values, rows = np.linalg.svd(C)
+    rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
+    return rows[rank:].T

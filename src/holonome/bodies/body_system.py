@@ -1,0 +1,227 @@
+"""The System of a mechanism: its equations as functions of a System, and what can be asked of it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.bodies.body import Body
+from holonome.bodies.coupling import Coupling
+from holonome.bodies.equations import Equations
+from holonome.bodies.joint import Joint
+from holonome.bodies.load import Load, Spring, Wrench
+from holonome.bodies.named_results import NamedResults
+from holonome.errors import ModelError
+from holonome.locks import cached_property
+from holonome.problem.drawing import Drawing
+from holonome.problem.elastic import Elastic
+from holonome.problem.system import System
+from holonome.problem.user_function import Expression
+from holonome.tracing import Frozen
+
+
+class BodySystem(System):
+    """A System made of bodies and joints; :class:`Mechanism` makes it."""
+
+    def __init__(
+        self,
+        name: str,
+        equations: Equations,
+        bodies: Mapping[str, Body],
+        joints: Mapping[str, Joint],
+        gravity: ca.SX,
+        parameters: Mapping[str, Any],
+        drawing: Drawing | None,
+        frozen: Frozen | None,
+    ) -> None:
+        self.equations, self.bodies, self.joints, self.gravity = equations, bodies, joints, gravity
+        self.dimension = bodies["ground"].dimension
+        symbols, constraints, n = equations.symbols, equations.constraints, equations.tree.size
+
+        def formula(role: str, value: ca.SX) -> Expression:
+            return Expression(role, ca.Function("formula", symbols.inputs, [value]), n)
+
+        def elastic(k: int, spring: Spring) -> Elastic:
+            of = f"elastic[{k}]"
+            return Elastic(
+                formula(f"{of}.deformation", spring.deformation(equations.scene)),
+                formula(f"{of}.stiffness", _packed(spring.stiffness)),
+                formula(f"{of}.damping", _packed(spring.damping)),
+            )
+
+        rows = {"constraint": constraints.g, "velocity_constraint": constraints.h}
+        given: dict[str, Any] = {
+            role: formula(role, ca.densify(ca.vertcat(*values))) for role, values in rows.items() if values
+        }
+        angles = [angle for names in equations.windings.values() for angle in names]
+        if angles:
+            given["states"] = dict.fromkeys(angles, 0.0)
+            given["rate"] = formula("rate", ca.densify(equations.winding_rates))
+        super().__init__(
+            formula("mass", ca.vec(equations.M.T)),
+            formula("force", ca.densify(equations.f)),
+            potential=formula("potential", equations.V),
+            elastic=[elastic(k, spring) for k, spring in enumerate(equations.springs)] or None,
+            inertial="in force",
+            parameters=parameters,
+            names=equations.tree.names,
+            constraint_names=[*constraints.g_names, *constraints.h_names] or None,
+            name=name,
+            drawing=drawing,
+            **given,
+        )
+        self._frozen = frozen
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickles and saved files hold the equations, not the parts."""
+        return _plain, (self.__getstate__(),)
+
+    @cached_property
+    def acceleration(self) -> ca.SX:
+        """Symbols of the accelerations, for named results."""
+        return ca.SX.sym("a", self.n)
+
+    @cached_property
+    def elements(self) -> dict[str, Load | Coupling]:
+        """Forces, springs, drives and gears by name."""
+        return {element.name: element for element in (*self.equations.loads, *self.equations.couplings)}
+
+    @cached_property
+    def wrenches(self) -> dict[str, list[Wrench]]:
+        """What acts on bodies, by the names of forces, drives and joints with rows."""
+        return self.equations.wrenches()
+
+    @cached_property
+    def wrapped(self) -> set[str]:
+        """Joints in loops whose angles are measured between −π and π and unrolled for results."""
+        return set(self.equations.joints) - set(self.equations.windings)
+
+    def joint_named(self, name: str) -> Joint:
+        return _found(self.joints, "joint", name)
+
+    def body_named(self, name: str) -> Body:
+        return _found(self.bodies, "body", name)
+
+    def element_named(self, name: str) -> Load | Coupling:
+        return _found(self.elements, "force, spring or drive", name)
+
+    def numbers(self, value: ca.SX) -> np.ndarray:
+        """An expression of the parameters in numbers, as a vector."""
+        function = ca.Function("numbers", [self.equations.symbols.p], [ca.densify(value)])
+        return np.array(function(self.parameters.flat)).ravel()
+
+    def named_results(self, solution: Any) -> NamedResults:
+        return NamedResults(self, solution)
+
+    def named_data(self, solution: Any) -> dict[str, Any]:
+        return self.named_results(solution).data()
+
+    def objection(self, solution: Any) -> str:
+        """Why a run that reached its end is not a motion: rows that should follow from the others do not."""
+        implied, symbols = self.equations.constraints.implied, self.equations.symbols
+        if not implied or not solution.t.size:
+            return ""
+        inputs = [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
+        rows = ca.Function("implied", inputs, [ca.densify(ca.vertcat(*implied.values()))])
+        p = np.tile(self.parameters.flat[:, None], solution.t.size)
+        given = [solution.t[None, :], solution.q, solution.v, p, solution.s]
+        values = np.abs(np.array(rows.map(solution.t.size).call(given)[0]))
+        allowed = 1e-6 * max(1.0, float(np.max(np.abs(solution.q), initial=0.0))) + 1e3 * max(solution.drift)
+        if np.all(values <= allowed):
+            return ""
+        row, point = np.unravel_index(np.argmax(values), values.shape)
+        return (
+            f"the mechanism has left its assembly: {list(implied)[row]!r}, which follows from the other rows "
+            f"where it began, is off by {values[row, point]:.3g} at t = {solution.t[point]:.6g}; it passed a "
+            "singular position on the way"
+        )
+
+    def power_of(self, name: str) -> ca.SX:
+        """The power of a force, spring or drive, as an expression."""
+        element, equations = self.element_named(name), self.equations
+        rate = equations.kinematics.rate
+        if isinstance(element, Coupling):
+            places = equations.constraints.rows[name][0]
+            if not places:
+                return ca.SX(0)
+            moved = [
+                c * rate(equations.kinematics.coordinates(joint)[which]) for joint, which, c in element.terms
+            ]
+            return -equations.symbols.lam[places[0]] * sum(moved, ca.SX(0))
+        if isinstance(element, Spring):
+            return -ca.dot(rate(element.deformation(equations.scene)), element.tension(equations.scene))
+        return sum((ca.dot(e.velocity, e.force) for e in equations.efforts[name]), ca.SX(0))
+
+    def beyond(self, joint: Joint) -> set[str]:
+        """Names of the bodies that a joint of the tree separates from the ground."""
+        tree = self.equations.tree
+        others = [(a.name, b.name) for a, b in tree.connections(but=joint.name)]
+        reached, grew = {"ground"}, True
+        while grew:
+            grew = False
+            for a, b in others:
+                if (a in reached) != (b in reached):
+                    reached |= {a, b}
+                    grew = True
+        return {name for name in self.bodies if name not in reached}
+
+    def undetermined(self, solution: Any) -> set[str]:
+        """Names of joints whose reactions redundant rows leave undetermined."""
+        rows = self.equations.constraints.vanishing + self._dependent_rows(solution)
+        owners = {self.equations.constraints.owner[row] for row in rows} & set(self.equations.joints)
+        found = set(owners)
+        for name in owners:
+            found |= self._around(self.joints[name])
+        return found
+
+    def _dependent_rows(self, solution: Any) -> list[str]:
+        """Names of the rows that take part in a dependence at the first point."""
+        if not solution.t.size:
+            return []
+        constraints, symbols = self.equations.constraints, self.equations.symbols
+        implied = [
+            ca.jacobian(row, symbols.v if ca.depends_on(row, symbols.v) else symbols.q)
+            for row in constraints.implied.values()
+        ]
+        C = ca.vertcat(self.equations.velocity_jacobian, *implied)
+        function = ca.Function("C", symbols.inputs, [ca.densify(C)])
+        state = solution.q[:, 0], solution.v[:, 0], self.parameters.flat, solution.s[:, 0]
+        matrix = np.array(function(solution.t[0], *state, [], np.zeros(self.m)))
+        if not matrix.size:
+            return []
+        length = np.linalg.norm(matrix, axis=1)
+        left, values, _ = np.linalg.svd(matrix / np.maximum(length, 1e-300)[:, None])
+        values = np.append(values, np.zeros(len(left) - len(values)))
+        null = left[:, values < 1e-8 * max(values[0], 1e-300)]
+        names = [*self.equations.row_names, *constraints.implied]
+        return [names[row] for row in np.flatnonzero(np.any(np.abs(null) > 1e-7, axis=1))]
+
+    def _around(self, joint: Joint) -> set[str]:
+        """The joints of the tree in the loop that a joint closes."""
+        tree = self.equations.tree
+        names = [name for name in (*tree.edges, *(fixed.name for fixed in tree.fixed)) if name in self.joints]
+        ends = {body.name for body in joint.bodies}
+        return {name for name in names if len(ends & self.beyond(self.joints[name])) == 1}
+
+
+def _packed(matrix: ca.SX) -> ca.SX:
+    """A stiffness or damping by rows, or its diagonal where it has nothing else."""
+    if matrix.shape[0] > 1 and ca.triu(matrix, False).nnz() == ca.tril(matrix, False).nnz() == 0:
+        return ca.densify(ca.diag(matrix))
+    return ca.densify(ca.vec(matrix.T))
+
+
+def _found(there: Mapping[str, Any], what: str, name: str) -> Any:
+    if name not in there:
+        names = ", ".join(key for key in there if key != "ground") or "none"
+        raise ModelError(f"there is no {what} {name!r}; there are {names}")
+    return there[name]
+
+
+def _plain(state: dict[str, Any]) -> System:
+    system = object.__new__(System)
+    system.__setstate__(state)
+    return system

@@ -1,0 +1,397 @@
+"""Mechanism: bodies, joints and forces by name, from which a System is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+
+from holonome.arguments import checked, shown
+from holonome.bodies.adding_beams import AddingBeams
+from holonome.bodies.assembly import Assembly
+from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
+from holonome.bodies.body_system import BodySystem
+from holonome.bodies.description import description
+from holonome.bodies.equations import Equations
+from holonome.bodies.joint import ANGLE
+from holonome.bodies.picture import picture
+from holonome.bodies.redundancy import LARGEST, rows_to_leave_out
+from holonome.bodies.shapes import Shape
+from holonome.bodies.tree import Tree, grown
+from holonome.errors import InconsistentStart, ModelError
+from holonome.locks import expressions
+from holonome.problem.drawing import Drawing
+from holonome.problem.event import Event
+from holonome.problem.frozen_values import require_unchanged
+from holonome.problem.user_function import Expression
+from holonome.tracing import Frozen
+
+_SMALL_TREE, _LARGEST_TREE = 12, 60
+"""Coordinates of joints up to which those of a tree without loops, and beyond which absolute ones are taken
+without counting.
+"""
+
+
+class Mechanism(AddingBeams):
+    """Rigid bodies connected by joints, in the plane or in space.
+
+    Parts are added by name; joints that close a loop are joints like all others.  Where bodies, joints and
+    forces are asked for, names will do.  Units are those of the numbers given, angles are radians.
+
+    Parameters
+    ----------
+    name : str
+        A name for messages and pictures.
+    gravity : two or three numbers
+        The acceleration of gravity.  Two numbers make a mechanism in the plane, three one in space.
+    parameters : dict, optional
+        Numbers that laws and dimensions see as ``p.name`` and ``m.p.name``; runs may change them without
+        compiling anything.
+    coordinates : "auto", "joint" or "absolute"
+        Joint coordinates along a tree, with loops closed by constraints; or coordinates of their own for all
+        bodies, with a constraint for each joint.  "auto" takes what needs fewer instructions.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> m = hn.Mechanism("pendulum", gravity=(0, -9.81))
+    >>> rod = m.body("rod", mass=1.0, inertia=1 / 12, center=(0.5, 0), points={"A": (0, 0), "tip": (1, 0)})
+    >>> _ = m.revolute("A", m.ground.at(0, 0), rod["A"])
+    >>> sol = hn.solve(m, (0, 1), start={"A": -0.1})
+    >>> sol.success, sol.joint("A").angle[0].item()
+    (True, -0.1)
+    """
+
+    def __init__(
+        self,
+        name: str = "mechanism",
+        *,
+        gravity: Numbers = (0.0, -9.81),
+        parameters: Mapping[str, Any] | None = None,
+        coordinates: Literal["auto", "joint", "absolute"] = "auto",
+    ) -> None:
+        super().__init__(name, gravity, parameters)
+        self._coordinates = checked("coordinates", coordinates, ModelError)
+        self.drawing: Drawing | None = None
+        self._traces: list[Point] = []
+        self._followed: list[str] = []  # joints whose angles events ask for
+
+    def body(
+        self,
+        name: str,
+        mass: Numbers | None = None,
+        inertia: Numbers | None = None,
+        *,
+        center: Numbers | None = None,
+        points: Mapping[str, Any] | None = None,
+        shape: Shape | None = None,
+        density: Numbers | None = None,
+    ) -> Body:
+        """Add a rigid body.
+
+        Parameters
+        ----------
+        name : str
+            What it is called everywhere.
+        mass : number
+            Its mass.
+        inertia : number, three numbers or 3 × 3 array
+            Moment of inertia about the centre of mass; in space the principal moments along the axes of the
+            body, or the tensor in these axes.
+        center : numbers, optional
+            The centre of mass in the axes of the body; the origin by default.
+        points : dict, optional
+            Named points in the axes of the body; one with axes of its own is a pair of coordinates and a
+            ``scipy.spatial.transform.Rotation``.
+        shape : Shape, optional
+            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia.
+        density : number, optional
+            Mass by volume of the shape.
+        """
+        self._new(name)
+        mass, inertia, center = self._inertia(name, mass, inertia, center, shape, density)
+        found: dict[str, Point] = {}
+        body = Body(name, self.dimension, mass, inertia, center, found, shape)
+        found |= points_of(name, {} if points is None else points, self.dimension, body)
+        self.bodies[name] = body
+        return body
+
+    def _inertia(
+        self, name: str, mass: Any, inertia: Any, center: Any, shape: Any, density: Any
+    ) -> tuple[ca.SX, ca.SX, ca.SX]:
+        if shape is not None and not isinstance(shape, Shape):
+            raise ModelError(f"{name}.shape: {shown(shape)}; give one of hn.shapes, such as hn.shapes.Box")
+        if density is not None:
+            if shape is None or mass is not None or inertia is not None or center is not None:
+                raise ModelError(
+                    f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
+                )
+            rho = mass_of(f"{name}.density", density)
+            J = rho * ca.SX(ca.DM(shape.unit_inertia))
+            if self.dimension == 2:
+                J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
+            return rho * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
+        if mass is None:
+            raise ModelError(f"{name}.mass: missing; give a number, or a shape and its density")
+        if inertia is None:
+            raise ModelError(
+                f"{name}.inertia: missing; give the moment of inertia about the centre of mass, or make it a "
+                "point mass, m.point_mass"
+            )
+        middle = vector(
+            f"{name}.center", (0.0,) * self.dimension if center is None else center, self.dimension
+        )
+        return mass_of(name, mass), inertia_of(name, inertia, self.dimension), middle
+
+    def point_mass(self, name: str, mass: Numbers) -> Body:
+        """Add a body that is a point, which has no rotation; its point is called after it."""
+        self._new(name)
+        points: dict[str, Point] = {}
+        body = Body(
+            name, self.dimension, mass_of(name, mass), ca.SX(3, 3), ca.SX(3, 1), points, rotates=False
+        )
+        points[name] = Point(body, name, ca.SX(3, 1))
+        self.bodies[name] = body
+        return body
+
+    def trace(self, *points: Any) -> None:
+        """Draw the paths of these points in animations."""
+        self._traces += [self._point("trace", point) for point in points]
+        self._made.clear()
+
+    @property
+    def system(self) -> BodySystem:
+        """The equations of motion as a System; made anew after a part was added."""
+        if "system" not in self._made:
+            with expressions:
+                self._made["system"] = self._new_system()
+        return self._made["system"]
+
+    def equations(self, absolute: bool) -> Equations:
+        """The equations in one choice of coordinates."""
+        key = "absolute" if absolute else "joint"
+        if key not in self._made:
+            self._require_complete()
+            self._made[key] = self._new_equations(True) if absolute else self._of_the_best_tree()
+        return self._made[key]
+
+    def _of_the_best_tree(self) -> Equations:
+        """In joint coordinates.  A body that hangs on one of several balls may be better off with coordinates
+        of its own: its mass then does not couple those of its neighbours.
+        """
+        balls = [name for name, joint in self.joints.items() if joint.what == "spherical"]
+        found = self._new_equations(False)
+        if (
+            not set(balls) & set(found.tree.edges)
+            or not found.tree.closing
+            or found.tree.size > _LARGEST_TREE
+        ):
+            return found
+        other = self._new_equations(False, balls)
+        return other if other.cost < 0.9 * found.cost else found
+
+    def _new_equations(self, absolute: bool, cut: Sequence[str] = ()) -> Equations:
+        wanted = self._joints_measured()
+        loops = [load.joint.name for load in self.forces.values() if load.needs_multipliers and load.joint]
+        loops += [joint.name for joint in self.joints.values() if joint.only is not None]
+        joints = list(self.joints.values())
+        tree = grown(self.bodies.values(), joints, absolute, wanted, [*loops, *cut])
+        return self._equations_of(tree)
+
+    def _equations_of(self, tree: Tree, left_out: Sequence[str] = ()) -> Equations:
+        loads, couplings = list(self.forces.values()), list(self.couplings.values())
+        wanted, t = self._joints_measured(), ca.SX.sym("t")
+        return Equations(tree, self.gravity, loads, couplings, t, self._p, self.p, wanted, left_out)
+
+    def _require_complete(self) -> None:
+        if len(self.bodies) == 1:
+            raise ModelError("this mechanism has no bodies; add some with m.body or m.point_mass")
+
+    def _joints_measured(self) -> list[str]:
+        """Names of joints whose coordinates forces or drives ask for."""
+        names = self._followed + [load.joint.name for load in self.forces.values() if load.joint is not None]
+        return names + [joint.name for c in self.couplings.values() for joint, _, _ in c.terms]
+
+    def _without_redundant_rows(self, equations: Equations) -> Equations:
+        """The same equations without rows that follow from others; all rows where no start is found."""
+        absolute = equations is not self.equations(False)
+        if not equations.tree.closing or equations.symbols.lam.numel() > LARGEST:
+            return equations
+        try:
+            assembly = self._assembly(0.0, None)
+            places = assembly.walk(assembly.positions(None)[0])
+        except InconsistentStart:
+            return equations
+        if absolute:
+            places = [equations.from_frames(assembly, q, np.zeros(q.size))[0] for q in places]
+        symbols = equations.symbols
+        C = ca.Function("C", symbols.inputs, [ca.densify(equations.velocity_jacobian)])
+        v, s = np.zeros(symbols.v.numel()), np.zeros(symbols.s.numel())
+        p, lam = self.parameters.flat, np.zeros(symbols.lam.numel())
+        rows = rows_to_leave_out([np.array(C(0.0, q, v, p, s, [], lam)) for q in places])
+        if not rows:
+            return equations
+        return self._equations_of(equations.tree, [equations.row_names[row] for row in rows])
+
+    def _new_system(self) -> BodySystem:
+        chosen = self._chosen()
+        if not chosen.tree.size:
+            raise ModelError("nothing in this mechanism can move: joints fix all its bodies to the ground")
+        equations = self._without_redundant_rows(chosen)
+        parts = self.bodies, self.joints, self.forces, self.couplings
+        lines = [beam.line for beam in self.beams.values()]
+        drawing = self.drawing or picture(equations, *parts, self._traces, self.parameters.flat, lines)
+        return BodySystem(
+            self.name,
+            equations,
+            dict(self.bodies),
+            dict(self.joints),
+            self.gravity,
+            dict(self.parameters),
+            drawing,
+            Frozen(self._captured) or None,
+        )
+
+    def _chosen(self) -> Equations:
+        """Joint or absolute coordinates, whichever takes fewer instructions."""
+        if self._coordinates != "auto":
+            return self.equations(self._coordinates == "absolute")
+        joint = self.equations(False)
+        if not joint.tree.closing and joint.tree.size <= _SMALL_TREE:
+            return joint
+        if joint.tree.size > _LARGEST_TREE:
+            return self.equations(True)
+        return joint if joint.cost <= 1.25 * self.equations(True).cost else self.equations(True)
+
+    def event(
+        self,
+        joint: Any = None,
+        value: float = 0.0,
+        *,
+        point: Any = None,
+        axis: str = "x",
+        coordinate: str | None = None,
+        direction: float = 0.0,
+        terminal: bool | int = False,
+    ) -> Event:
+        """The event that an angle or displacement of a joint, or a coordinate of a point, passes a value.
+        Angles go on over full turns.
+
+        Parameters
+        ----------
+        joint : Joint or name
+            The joint, or
+        point : Point
+            a point, whose coordinate along ``axis`` ("x", "y" or "z") of the ground is meant.
+        value : number
+            The value that is passed.
+        coordinate : str
+            Of a joint with several coordinates, which.
+        direction, terminal
+            As of :class:`holonome.Event`.
+        """
+        if (joint is None) == (point is None):
+            raise ModelError("event: give joint= or point=, one of them")
+        axes = "xyz"[: self.dimension]
+        if joint is not None:
+            found, which = self._coordinate("event", joint, coordinate)
+            if found.name not in self._followed:
+                self._followed.append(found.name)
+                self._made.clear()
+        equations = self.system.equations
+        if joint is not None:
+            measured = equations.kinematics.coordinates(found)[which]
+        elif axis not in axes or len(axis) != 1:
+            raise ModelError(f"event.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
+        else:
+            measured = equations.kinematics.at(self._point("event", point)).x[axes.index(axis)]
+        residual = measured - float(value)
+        function = ca.Function("event", equations.symbols.inputs, [residual])
+        return Event(Expression("event", function, self.system.n), terminal, direction)
+
+    def initial(
+        self,
+        t0: float = 0.0,
+        start: Mapping[str, Any] | None = None,
+        speed: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Coordinates, velocities and states of an assembled start; see :meth:`assemble`."""
+        assembly = self._assembly(t0, parameters)
+        for argument, given in (("start", start), ("speed", speed)):
+            if given is not None and not isinstance(given, Mapping):
+                raise InconsistentStart(f"{argument}: {shown(given)}; give a dict of names and values")
+        q = assembly.positions(start)[0]
+        return self._in_system(assembly, q, assembly.velocities(q, speed))
+
+    def assemble(
+        self,
+        start: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> list[np.ndarray]:
+        """All positions found in which the loops close, the nearest to the drawing first, as coordinates q.
+
+        Parameters
+        ----------
+        start : dict, optional
+            Values of joints and bodies by name: a number for an angle or a displacement, a dict where there
+            are several, a ``Rotation`` for a ball joint; for a body ``{"position": …, "angle": …}``, in space
+            ``"rotation"``.  ``hn.near(value)`` is where the search begins rather than what must hold.
+        t0 : float
+            The time, for drives.
+        parameters : dict, optional
+            Other values of parameters.
+        """
+        assembly = self._assembly(t0, parameters)
+        found = assembly.positions(start, every=True)
+        return [self._in_system(assembly, q, np.zeros(q.size))[0] for q in found]
+
+    def _assembly(self, t0: float, parameters: Mapping[str, Any] | None) -> Assembly:
+        flat = self.parameters.changed(dict(parameters or {})).flat
+        bodies = {name: body for name, body in self.bodies.items() if not body.ground}
+        joints = {name: joint for name, joint in self.joints.items() if joint.what != "free"}
+        return Assembly(self.equations(False), joints, bodies, flat, float(t0))
+
+    def _in_system(
+        self, assembly: Assembly, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """A position of the tree of joints in the coordinates of the system."""
+        system = self.system
+        s = None
+        if system.states:
+            names = system.equations.windings
+            kinematics = assembly.equations.kinematics
+            values = []
+            for name in names:
+                joint = self.joints[name]
+                measured = kinematics.coordinates(joint)
+                values += [x for x, c in zip(measured, joint.coordinates, strict=True) if c.kind == ANGLE]
+            s = assembly.function(ca.vertcat(*values))(q)[0].ravel()
+        if system.equations.tree is assembly.equations.tree:
+            return q, v, s
+        return *system.equations.from_frames(assembly, q, v), s
+
+    def degrees_of_freedom(self, start: Mapping[str, Any] | None = None) -> int:
+        """How many motions the joints leave free, by the rank of their constraints at an assembled start."""
+        assembly = self._assembly(0.0, None)
+        return assembly.freedom(assembly.positions(start)[0])[0]
+
+    def redundant(self, start: Mapping[str, Any] | None = None) -> list[str]:
+        """Names of constraint rows that follow from the others, at an assembled start."""
+        assembly = self._assembly(0.0, None)
+        return assembly.freedom(assembly.positions(start)[0])[1]
+
+    def require_unchanged(self) -> None:
+        """ModelError if a value that a law has captured is no longer what it was."""
+        frozen = Frozen(self._captured)
+        if frozen:
+            require_unchanged(frozen)
+
+    def __str__(self) -> str:
+        return description(self)
+
+    def __repr__(self) -> str:
+        return f"Mechanism({self.name!r}, {len(self.bodies) - 1} bodies, {len(self.joints)} joints)"

@@ -1,0 +1,436 @@
+"""What a run says about bodies and joints by name: places, coordinates, reactions, power and work.
+
+The reaction in a joint with rows follows from its multipliers.  In a joint of the tree it is what the bodies
+beyond it need: by Newton and Euler, mass times acceleration less all other forces on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from holonome.bodies.contact import Rolling
+from holonome.bodies.geometry import Frame, cross
+from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Joint
+from holonome.bodies.load import Spring, Wrench
+from holonome.bodies.work import integral
+from holonome.errors import ModelError
+from holonome.locks import cached_property
+
+if TYPE_CHECKING:
+    from holonome.bodies.body_system import BodySystem
+    from holonome.results.solution import Solution
+
+
+@dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Coordinates of a joint along a run, and their rates, by name.
+
+    Attributes
+    ----------
+    values, rates
+        Dicts of arrays, one number for each point of the run.
+    angle, displacement, rate
+        Of a joint with one angle or one displacement; angles go on over any number of turns.
+    rotation
+        Of a ball joint, a scipy Rotation for each point.
+    """
+
+    name: str
+    t: np.ndarray = field(repr=False)
+    values: dict[str, np.ndarray] = field(repr=False)
+    rates: dict[str, np.ndarray] = field(repr=False)
+    kinds: dict[str, str] = field(repr=False)
+
+    def _only(self, kind: str) -> str:
+        names = [name for name, which in self.kinds.items() if which == kind]
+        if len(names) != 1:
+            there = ", ".join(self.kinds) or "no coordinates"
+            raise AttributeError(f"{self.name}: this joint has {there}; use .values and .rates, by name")
+        return names[0]
+
+    @property
+    def angle(self) -> np.ndarray:
+        return self.values[self._only(ANGLE)]
+
+    @property
+    def displacement(self) -> np.ndarray:
+        return self.values[self._only(DISPLACEMENT)]
+
+    @property
+    def rate(self) -> np.ndarray:
+        names = [name for name, kind in self.kinds.items() if kind != QUATERNION]
+        if len(names) != 1:
+            raise AttributeError(f"{self.name}: this joint has several coordinates; use .rates, by name")
+        return self.rates[names[0]]
+
+    @property
+    def rotation(self) -> Rotation:
+        names = [name for name, kind in self.kinds.items() if kind == QUATERNION]
+        if not names:
+            raise AttributeError(f"{self.name}: this joint has no rotation in space; use .angle")
+        w, x, y, z = (self.values[name] for name in names)
+        return Rotation.from_quat(np.stack([x, y, z, w], axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class BodyMotion:
+    """A body along a run, in the axes of the ground.
+
+    Attributes
+    ----------
+    position, velocity, acceleration
+        Of the origin of its axes, (2 or 3, points).
+    angle
+        In the plane: its angle, over any number of turns.
+    rotation
+        A scipy Rotation for each point.
+    angular_velocity, angular_acceleration
+        Numbers in the plane, (3, points) in space.
+    """
+
+    name: str
+    position: np.ndarray = field(repr=False)
+    velocity: np.ndarray = field(repr=False)
+    acceleration: np.ndarray = field(repr=False)
+    matrix: np.ndarray = field(repr=False)  # (points, 3, 3)
+    angle: np.ndarray = field(repr=False)
+    angular_velocity: np.ndarray = field(repr=False)
+    angular_acceleration: np.ndarray = field(repr=False)
+    _center: np.ndarray = field(repr=False)
+    _points: dict[str, np.ndarray] = field(repr=False)
+
+    @property
+    def at_center(self) -> np.ndarray:
+        """The path of the centre of mass."""
+        return self.point(self._center[: len(self.position)].tolist())
+
+    @property
+    def rotation(self) -> Rotation:
+        return Rotation.from_matrix(self.matrix)
+
+    def seen_from(self, other: BodyMotion) -> BodyMotion:
+        """The motion in the axes of another body, which turn and move."""
+        flat, dimension = len(self.position) == 2, len(self.position)
+        d, v, a, w, alpha = (
+            in_space(mine) - in_space(theirs)
+            for mine, theirs in (
+                (self.position, other.position),
+                (self.velocity, other.velocity),
+                (self.acceleration, other.acceleration),
+                (self.angular_velocity, other.angular_velocity),
+                (self.angular_acceleration, other.angular_acceleration),
+            )
+        )
+        W, A = in_space(other.angular_velocity), in_space(other.angular_acceleration)
+        carried = np.cross(W, d, axis=0)
+        v = v - carried
+        a = a - np.cross(A, d, axis=0) - np.cross(W, carried + 2 * v, axis=0)
+        alpha = alpha - np.cross(W, w, axis=0)
+        d, v, a, w, alpha = (np.einsum("kji,jk->ik", other.matrix, x) for x in (d, v, a, w, alpha))
+        return BodyMotion(
+            self.name,
+            d[:dimension],
+            v[:dimension],
+            a[:dimension],
+            np.swapaxes(other.matrix, 1, 2) @ self.matrix,
+            self.angle - other.angle,
+            w[2] if flat else w,
+            alpha[2] if flat else alpha,
+            self._center,
+            self._points,
+        )
+
+    def point(self, name: str | Sequence[float]) -> np.ndarray:
+        """The path of a point of the body, by its name or by its coordinates in the axes of the body."""
+        dimension = len(self.position)
+        if isinstance(name, str):
+            if name not in self._points:
+                there = ", ".join(self._points) or "none"
+                raise ModelError(f"{self.name}: there is no point {name!r}; its points are {there}")
+            x = self._points[name]
+        else:
+            x = np.asarray(name, dtype=float)
+            if x.shape != (dimension,):
+                raise ModelError(f"{self.name}.point: {name!r}; give a name or {dimension} numbers")
+            x = np.append(x, np.zeros(3 - dimension))
+        return self.position + (self.matrix @ x).T[:dimension]
+
+
+def in_space(vector: np.ndarray) -> np.ndarray:
+    """A vector of the plane, or a number about z, as one of space."""
+    if vector.ndim == 1:
+        return np.stack([0 * vector, 0 * vector, vector])
+    return vector if len(vector) == 3 else np.concatenate([vector, 0 * vector[:1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Reaction:
+    """What a joint does to its second body, at its point there, in the axes of the ground.
+
+    Attributes
+    ----------
+    force, moment
+        (2, points) and (points,) in the plane, (3, points) both in space.  The first body feels the opposite.
+    place
+        Where it acts.
+    determined
+        False if rows are redundant so that only sums of reactions follow from the motion; of the many
+        reactions that are possible these are one choice.
+    """
+
+    name: str
+    force: np.ndarray = field(repr=False)
+    moment: np.ndarray = field(repr=False)
+    place: np.ndarray = field(repr=False)
+    determined: bool = True
+
+
+class NamedResults:
+    """The named results of one solution."""
+
+    def __init__(self, system: BodySystem, solution: Solution) -> None:
+        self.system, self.solution = system, solution
+        self.equations, self.dimension = system.equations, system.dimension
+
+    def _evaluate(
+        self, key: Any, build: Callable[[], Sequence[ca.SX]], further: bool = False
+    ) -> list[np.ndarray]:
+        """Expressions at all points, each (rows, points); ``further`` if they need accelerations or λ."""
+        symbols, solution = self.equations.symbols, self.solution
+        a, inputs = self.system.acceleration, [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
+
+        def make() -> ca.Function:
+            wanted = [*inputs, a, symbols.lam] if further else inputs
+            return ca.Function("named", wanted, [ca.densify(value) for value in build()])
+
+        function = self.system.compiled.once(("named", key), make)
+        count = solution.t.size
+        if not count:
+            return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
+        p = np.tile(self.system.parameters.flat[:, None], count)
+        given = [solution.t[None, :], solution.q, solution.v, p, solution.s]
+        if further:
+            given += [solution.a, solution.lam]
+        return [np.array(value) for value in function.map(count).call(given)]
+
+    def _second_rate(self, value: ca.SX) -> ca.SX:
+        symbols = self.equations.symbols
+        return ca.jtimes(value, symbols.q, symbols.v) + ca.jtimes(value, symbols.v, self.system.acceleration)
+
+    def _flat(self, vector: np.ndarray, moment: bool = False) -> np.ndarray:
+        """A vector in the form of the mechanism: two components, or the third alone of a moment."""
+        if self.dimension == 3:
+            return vector
+        return vector[2] if moment else vector[:2]
+
+    def joint(self, name: str) -> JointMotion:
+        joint = self.system.joint_named(name)
+
+        def build() -> list[ca.SX]:
+            values = ca.vertcat(*self.equations.kinematics.coordinates(joint))
+            return [values, self.equations.kinematics.rate(values)]
+
+        names = [coordinate.name for coordinate in joint.coordinates]
+        kinds = {coordinate.name: coordinate.kind for coordinate in joint.coordinates}
+        if not names:
+            return JointMotion(name, self.solution.t, {}, {}, {})
+        values, rates = self._evaluate(("joint", name), build)
+        for k, coordinate in enumerate(joint.coordinates):
+            if coordinate.kind == ANGLE and name in self.system.wrapped:
+                values[k] = np.unwrap(values[k])
+        by_name, rates_by_name = (dict(zip(names, rows, strict=True)) for rows in (values, rates))
+        return JointMotion(name, self.solution.t, by_name, rates_by_name, kinds)
+
+    def body(self, name: str, frame: str | None = None) -> BodyMotion:
+        found = self._body(name)
+        return found if frame is None else found.seen_from(self._body(frame))
+
+    def _body(self, name: str) -> BodyMotion:
+        body = self.system.body_named(name)
+
+        def build() -> list[ca.SX]:
+            frame = self.equations.kinematics.frame(body)
+            second = self._second_rate(ca.vertcat(frame.v, frame.w))
+            return [ca.vertcat(frame.x, frame.v, frame.w), ca.vec(frame.R.T), frame.angle, second]
+
+        motion, R, angle, second = self._evaluate(("body", name), build, further=True)
+        flat, dimension = self._flat, self.dimension
+        points = {key: self.system.numbers(point.position) for key, point in body.points.items()}
+        return BodyMotion(
+            name,
+            motion[:dimension],
+            motion[3 : 3 + dimension],
+            second[:dimension],
+            R.T.reshape(-1, 3, 3),
+            angle[0],
+            flat(motion[6:9], True),
+            flat(second[3:], True),
+            self.system.numbers(body.center),
+            points,
+        )
+
+    def reaction(self, name: str, frame: str | None = None) -> Reaction:
+        found = self._reaction(name)
+        if frame is None:
+            return found
+        R = self._body(frame).matrix
+        force, moment = (np.einsum("kji,jk->ik", R, in_space(x)) for x in (found.force, found.moment))
+        return replace(found, force=self._flat(force), moment=self._flat(moment, True))
+
+    def data(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, list[str]]]]:
+        """Joints, bodies and reactions as arrays with names of their dimensions and of the entries."""
+        joints = [name for name, joint in self.system.joints.items() if joint.what != "free"]
+        bodies = [name for name in self.system.bodies if name != "ground"]
+        axes = {"axis": ["x", "y", "z"][: self.dimension]}
+        motions = {name: self.joint(name) for name in joints}
+        coordinates = [(name, key) for name, motion in motions.items() for key in motion.values]
+        labels = {"joint_coordinate": [f"{name} {key}" for name, key in coordinates]}
+        found: dict[str, Any] = {}
+        if coordinates:
+            for what in ("values", "rates"):
+                rows = np.array([getattr(motions[name], what)[key] for name, key in coordinates])
+                found[f"joint_{what}"] = (("joint_coordinate", "t"), rows, labels)
+        places = np.array([self.body(name).position for name in bodies])
+        found["body_position"] = (("body", "axis", "t"), places, {"body": bodies} | axes)
+        if joints:
+            forces = np.array([self.reaction(name).force for name in joints])
+            found["reaction_force"] = (("joint", "axis", "t"), forces, {"joint": joints} | axes)
+        return found
+
+    def _reaction(self, name: str) -> Reaction:
+        joint = self.system.joint_named(name)
+        if joint.what == "free":
+            raise ModelError(f"{name}: a body that is free feels no reaction")
+        at = self._at(joint)
+        if name in self.equations.joints:
+            parts = self._evaluate(("rows of", name), lambda: self._flattened(name), further=True)
+            force, moment = parts[0][:3], parts[0][3:]
+        else:
+            force, moment = self._transmitted(joint, at)
+        determined = name not in self.system.undetermined(self.solution)
+        return Reaction(name, self._flat(force), self._flat(moment, True), self._flat(at), determined)
+
+    def _flattened(self, name: str) -> list[ca.SX]:
+        wrench = self.equations.row_wrenches(name)[-1]
+        return [ca.vertcat(wrench.force, wrench.moment)]
+
+    def _at(self, joint: Joint) -> np.ndarray:
+        point = joint.points[-1]
+        return self._evaluate(("place", joint.name), lambda: [self.equations.kinematics.at(point).x])[0]
+
+    def _transmitted(self, joint: Joint, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What passes through a joint of the tree to its second body."""
+        outer = self.system.beyond(joint)
+        force, moment = np.zeros_like(at), np.zeros_like(at)
+        for place, F, T in self._needed(outer):
+            force += F
+            moment += T + np.cross(place - at, F, axis=0)
+        for key, wrenches in self.system.wrenches.items():
+            if not any(wrench.body.name in outer for wrench in wrenches):
+                continue
+            for wrench, value in zip(wrenches, self._of_wrenches(key, wrenches), strict=True):
+                if wrench.body.name in outer:
+                    place, F, T = value[:3], value[3:6], value[6:]
+                    force -= F
+                    moment -= T + np.cross(place - at, F, axis=0)
+        return (force, moment) if joint.bodies[-1].name in outer else (-force, -moment)
+
+    def _of_wrenches(self, key: str, wrenches: Sequence[Wrench]) -> list[np.ndarray]:
+        return self._evaluate(
+            ("wrenches", key), lambda: [ca.vertcat(w.at, w.force, w.moment) for w in wrenches], further=True
+        )
+
+    def reaction_at_contact(self, name: str) -> Reaction:
+        """The reaction of a joint; of one that rolls, the force where it touches the ground."""
+        found, joint = self._reaction(name), self.system.joint_named(name)
+        if not isinstance(joint, Rolling):
+            return found
+        touched = self._evaluate(("contact", name), lambda: [joint.touches(*self._ends(joint))])[0]
+        return replace(found, place=self._flat(touched), moment=0 * found.moment)
+
+    def _ends(self, joint: Joint) -> list[Frame]:
+        return self.equations.kinematics.ends(joint)
+
+    def applied(self, name: str) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Place, force and moment of what a force, spring or drive does to bodies; once where it acts on two
+        of them at one place.
+        """
+        self.system.element_named(name)
+        wrenches = self.system.wrenches[name]
+        found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for wrench, value in zip(wrenches, self._of_wrenches(name, wrenches), strict=True):
+            place, force, moment = value[:3], value[3:6], value[6:]
+            again = any(np.allclose(place, other) for other, _, _ in found)
+            if not again and not (wrench.body.ground and len(wrenches) > 1):
+                found.append((place, force, moment))
+        return [(self._flat(x), self._flat(F), np.atleast_2d(self._flat(T, True))) for x, F, T in found]
+
+    def weights(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Centre of mass and weight of each body, and no moment."""
+        found = []
+        for name, body in self.system.bodies.items():
+            if body.ground:
+                continue
+
+            def build(body=body) -> list[ca.SX]:
+                center = self.equations.kinematics.frame(body).at(body.center)
+                return [center.x, body.mass * self.system.gravity]
+
+            place, weight = self._evaluate(("weight", name), build)
+            found.append((self._flat(place), self._flat(weight), np.zeros((1, self.solution.t.size))))
+        return found
+
+    def _needed(self, names: set[str]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each body its centre of mass, mass times acceleration less weight, and rate of its spin."""
+        found = []
+        for name in sorted(names):
+            body = self.system.body_named(name)
+
+            def build(body=body) -> list[ca.SX]:
+                frame = self.equations.kinematics.frame(body)
+                center = frame.at(body.center)
+                second = self._second_rate(ca.vertcat(center.v, frame.w))
+                J = frame.R @ body.inertia @ frame.R.T
+                force = body.mass * (second[:3] - self.system.gravity)
+                return [center.x, force, J @ second[3:] + cross(frame.w, J @ frame.w)]
+
+            found.append(tuple(self._evaluate(("needed", name), build, further=True)))
+        return found
+
+    def work(self, name: str) -> np.ndarray:
+        """The work that a force, spring or drive has done since the first point."""
+        self.system.element_named(name)
+        return integral(self.solution, lambda between: between.power(name))
+
+    @cached_property
+    def energy_error(self) -> np.ndarray:
+        """By how much the energy has changed beyond the work of all that puts some in or takes some out."""
+        names = list(self.system.elements)
+        put_in = integral(
+            self.solution,
+            lambda between: sum((between._by_name.dissipated(name) for name in names), 0 * between.t),
+        )
+        energy = self.solution.energy
+        return put_in if energy is None or not energy.size else energy - energy[0] - put_in
+
+    def power(self, name: str) -> np.ndarray:
+        """The power that a force, spring or drive puts in, at each point."""
+        return self._evaluate(("power", name), lambda: [self.system.power_of(name)], further=True)[0][0]
+
+    def dissipated(self, name: str) -> np.ndarray:
+        """The power that a force puts in beyond what springs store: what changes the energy."""
+        load = self.system.element_named(name)
+        if not isinstance(load, Spring):
+            return self.power(name)
+
+        def build() -> list[ca.SX]:
+            rate = self.equations.kinematics.rate(load.deformation(self.equations.scene))
+            return [-ca.dot(rate, load.damping @ rate)]
+
+        return self._evaluate(("dissipated", name), build)[0][0]

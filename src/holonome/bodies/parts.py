@@ -1,0 +1,130 @@
+"""The parts of a mechanism by name, and how arguments that mean parts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from holonome.arguments import checked, shown
+from holonome.bodies.body import Body, Numbers, Point, new_ground, vector
+from holonome.bodies.coupling import Coupling
+from holonome.bodies.geometry import symbolic
+from holonome.bodies.joint import QUATERNION, Joint
+from holonome.bodies.law import TracedLaw
+from holonome.bodies.load import Load
+from holonome.errors import ModelError
+from holonome.problem.parameters import Parameters
+from holonome.tracing import Watched
+
+
+class Parts:
+    """Bodies, joints, couplings and forces by name; base class of a mechanism."""
+
+    def __init__(self, name: str, gravity: Numbers, parameters: Mapping[str, Any] | None) -> None:
+        self.name = checked("name", name, ModelError)
+        self.parameters = Parameters(parameters)
+        self._p = ca.SX.sym("p", self.parameters.size)
+        self.p = self.parameters.namespace(self._p)
+        size = np.size(np.asarray(gravity, dtype=object))
+        if size not in (2, 3):
+            raise ModelError(
+                f"gravity: {shown(gravity)}; give two numbers for a mechanism in the plane, three for one in "
+                "space"
+            )
+        self.dimension = int(size)
+        self.gravity = vector("gravity", gravity, self.dimension)
+        self.ground = new_ground(self.dimension)
+        self.bodies: dict[str, Body] = {"ground": self.ground}
+        self.joints: dict[str, Joint] = {}
+        self.forces: dict[str, Load] = {}
+        self.couplings: dict[str, Coupling] = {}
+        self._captured: list[tuple[str, tuple[Watched, ...]]] = []
+        self._made: dict[str, Any] = {}
+
+    def _new(self, name: Any) -> None:
+        """A name that no part has yet."""
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"name: {shown(name)}; give a string")
+        for what, there in (
+            ("body", self.bodies),
+            ("joint", self.joints),
+            ("force", self.forces),
+            ("coupling", self.couplings),
+        ):
+            if name in there:
+                raise ModelError(
+                    f"{name}: there is a {what} of this name already; give each part a name of its own"
+                )
+        self._made.clear()
+
+    def _ends(self, name: str, a: Any, b: Any) -> tuple[Point, Point]:
+        first, second = self._point(name, a), self._point(name, b)
+        if first.body is second.body:
+            raise ModelError(f"{name}: both of its points are on {first.body.name!r}; connect two bodies")
+        return first, second
+
+    def _point(self, name: str, point: Any) -> Point:
+        if isinstance(point, Body):
+            point = point.points.get(point.name) if not point.rotates else Point(point, "origin", ca.SX(3, 1))
+        if not isinstance(point, Point):
+            raise ModelError(
+                f"{name}: {shown(point)} is no point; give one such as crank['B'] or ground.at(…)"
+            )
+        if self.bodies.get(point.body.name) is not point.body:
+            raise ModelError(f"{name}: {point.body.name!r} is a body of another mechanism")
+        return point
+
+    def _body(self, name: str, body: Any) -> Body:
+        found = self.bodies.get(body) if isinstance(body, str) else body
+        if not isinstance(found, Body) or self.bodies.get(found.name) is not found or found.ground:
+            there = ", ".join(key for key in self.bodies if key != "ground") or "none"
+            raise ModelError(f"{name}: there is no body {shown(body)}; there are {there}")
+        return found
+
+    def _joint(self, name: str, joint: Any) -> Joint:
+        found = self.joints.get(joint) if isinstance(joint, str) else joint
+        if not isinstance(found, Joint) or self.joints.get(found.name) is not found:
+            there = ", ".join(self.joints) or "none"
+            raise ModelError(f"{name}: there is no joint {shown(joint)}; there are {there}")
+        return found
+
+    def _coordinate(self, name: str, joint: Any, coordinate: str | None) -> tuple[Joint, int]:
+        """A joint and the number of one of its coordinates."""
+        found = self._joint(name, joint)
+        names = [c.name for c in found.coordinates if c.kind != QUATERNION]
+        if coordinate is None and len(names) == 1:
+            coordinate = names[0]
+        if coordinate not in names:
+            there = ", ".join(names) or "none"
+            raise ModelError(
+                f"{name}: joint {found.name!r} has the coordinates {there}; "
+                + (f"say coordinate={names[0]!r}, for example" if names else "use another joint, or body=")
+            )
+        return found, names.index(coordinate)
+
+    def _law(
+        self, role: str, law: Any, arguments: Mapping[str, tuple[int, ...]], size: int | None
+    ) -> TracedLaw:
+        if law is None:
+            raise ModelError(
+                f"{role}: missing; give a number or a function of {', '.join([*arguments, 'p'])}"
+            )
+        found = TracedLaw(role, law, arguments, size, self.parameters, self._p)
+        if found.captured:
+            self._captured.append((role, found.captured))
+        return found
+
+    def _scalar(self, role: str, value: Any) -> ca.SX:
+        found = self._law(role, value, {}, 1) if callable(value) else value
+        try:
+            column = found({}) if isinstance(found, TracedLaw) else symbolic(found)
+            if column.numel() != 1 or (column.is_constant() and not np.isfinite(float(column))):
+                raise ValueError
+        except ModelError:
+            raise
+        except Exception:
+            raise ModelError(f"{role}: {shown(value)}; give a finite number") from None
+        return column
