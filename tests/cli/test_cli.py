@@ -170,7 +170,7 @@ def test_netcdf_is_written(tmp_path):
     ("arguments", "message"),
     [
         (["run", "pendlum"], "'pendlum' is not a mechanism; did you mean pendulum"),
-        (["run", "zzz"], "there are andrews, chain"),
+        (["run", "zzz"], "there are andrews, bennett_linkage"),
         (["run", "chain", "--with", "lnks=3"], "it takes links, length"),
         (["run", "chain", "--with", "links=0"], "links = 0 must be at least 1"),
         (["run", "chain", "--with", "links='x'"], "chain: "),

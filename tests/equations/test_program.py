@@ -314,7 +314,7 @@ def test_functions_that_casadi_serialised_are_refused(saved, tmp_path, monkeypat
         assert "give system=" in str(caught.value)
     assert hn.Solution.load(path, hn.mechanisms.pendulum().system).success
     with pytest.raises(ValueError, match="earlier version"):
-        hn.problem.user_function.Expression("mass", crafted, 2)
+        hn.problem.user_function.Expression.of_program("mass", crafted, 2)
     assert not marker.exists()
 
 

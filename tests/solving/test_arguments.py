@@ -227,6 +227,8 @@ CALLS: dict[str, tuple] = {
             "t_span": {"list of numbers"},
             "q0": set(),
             "v0": {"None"},
+            "start": {"None"},
+            "speed": {"None"},
             "methods": set(),
             "rtols": set(),
             "atol": POSITIVE | {"None", "list of numbers"},
@@ -396,7 +398,8 @@ CALLS: dict[str, tuple] = {
         {"points": lambda q: {"a": (q[0], q[1])}},
         {
             "points": set(),
-            **dict.fromkeys(("links", "springs", "bodies"), EMPTY),
+            **dict.fromkeys(("links", "springs", "bodies", "lines", "circles", "tracks", "arrows"), EMPTY),
+            "symbols": EMPTY,
             **{field: EMPTY | {"list of text"} for field in ("ground", "sliders", "traces")},
             "camera": {"list of numbers"},
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import casadi as ca
@@ -19,9 +19,12 @@ from holonome.bodies.load import Between, Contact, JointSpring, Load, PointSprin
 from holonome.bodies.outlines import coplanar, hull, in_line, section
 from holonome.bodies.shapes import Shape, Sphere, Tube
 from holonome.locks import expressions
-from holonome.problem.drawing import Drawing
+from holonome.problem.drawing import SYMBOLS, Drawing
 from holonome.tracing import Traced
 from holonome.tracing.values import column, has_traced
+
+_DEPTH = 100
+"""Operations down to which expressions are compared."""
 
 _AXES = {"prismatic": (2,), "cylindrical": (2,), "screw": (2,), "revolute": (2,), "planar": (2,)}
 
@@ -33,6 +36,7 @@ class Picture:
         self.equations, self.flat = equations, flat
         self.dimension = next(iter(bodies.values())).dimension
         self.places: dict[str, ca.SX] = {}
+        self.points: dict[str, Point] = {}
         self.parts: dict[str, list[Any]] = {
             part: [] for part in ("links", "springs", "bodies", "lines", "circles", "symbols", "tracks")
         }
@@ -61,11 +65,21 @@ class Picture:
 
     def point(self, point: Point, held: bool = True) -> str:
         """The name under which a point of a body is drawn; points of the ground get a support if `held`."""
-        name = f"{point.body.name} {point.name}"
+        name = self._name_of(point)
         self.place(name, self.equations.kinematics.at(point).x)
         if point.body.ground and held and name not in self.ground:
             self.ground.append(name)
         return name
+
+    def _name_of(self, point: Point) -> str:
+        """A name of its own: points made by `at` may be called alike and lie apart."""
+        first = name = f"{point.body.name} {point.name}"
+        for k in count(2):
+            known = self.points.setdefault(name, point)
+            if known is point or ca.is_equal(known.position, point.position, _DEPTH):
+                return name
+            name = f"{first} {k}"
+        raise AssertionError
 
     def fixed_to(self, body: Body, places: np.ndarray, what: str) -> list[str]:
         """Many points of a body at once: (points, 2 or 3) in its axes."""
@@ -158,6 +172,11 @@ class Picture:
         standing = [point for point in (a, b) if point.body.ground]
         shown = a if b.body.ground else b
         name = self.point(shown)
+        kind = "cylindrical" if joint.what == "screw" else joint.what
+        if kind not in SYMBOLS:  # of beams, or of the user's own
+            for point in standing:
+                self.point(point)
+            return
         if slides:
             self._slide(joint, shown, bool(standing))
         else:
@@ -173,7 +192,6 @@ class Picture:
                 return
             there = (self.equations.kinematics.at(a).x + there) / 2
             name = self.place(f"{joint.name} slide", there)
-        kind = "cylindrical" if joint.what == "screw" else joint.what
         self.add("symbols", kind, name, *self._directions(joint, there))
 
     def _slide(self, joint: Joint, shown: Point, on_ground: bool) -> None:
