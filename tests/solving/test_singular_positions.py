@@ -10,7 +10,9 @@ import holonome as hn
 
 
 def four_bars(loops: int, doubled: int = 0) -> tuple[hn.System, np.ndarray, np.ndarray]:
-    """With so many redundant rows.  Upright cranks at (0, 0), (1, 0), … and couplers, all of length 1; any number moves alike."""
+    """Upright cranks at (0, 0), (1, 0), … and couplers, all of length 1; any number moves alike.  So many rows
+    are redundant.
+    """
 
     def constraint(q):
         ends = q.reshape(loops + 1, 2)

@@ -200,7 +200,7 @@ def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping
     parts: dict[str, Any] = {
         part: [_strings(group) for group in _part(state, part)] for part in (*GROUPS, "symbols")
     }
-    single = {part: _strings(state[part]) for part in SINGLE}
+    single: dict[str, Any] = {part: _strings(state[part]) for part in SINGLE}
     azimuth, elevation = map(float, _numbers(state["camera"]))
     if not np.isfinite([azimuth, elevation]).all():
         raise ValueError("the camera of a drawing needs two angles")
