@@ -10,7 +10,7 @@ import holonome as hn
 
 
 def four_bars(loops: int, doubled: int = 0) -> tuple[hn.System, np.ndarray, np.ndarray]:
-    """Upright cranks at (0, 0), (1, 0), … and couplers, all of length 1; any number moves alike.  So many rows
+    """Upright cranks at (0, 0), (1, 0), … and couplers, of length 1; any number moves alike.  So many rows
     are redundant.
     """
 
