@@ -139,20 +139,32 @@ class BodySystem(System):
             "singular position on the way"
         )
 
+    def effort_of(self, name: str) -> ca.SX:
+        """What a force, spring or drive exerts, one entry for each direction in which it works: of a drive,
+        gear or belt on the coordinates that it couples, of a spring its tension.
+        """
+        element, equations = self.element_named(name), self.equations
+        if isinstance(element, Coupling):
+            places = equations.constraints.rows[name][0]
+            multiplier = equations.symbols.lam[places[0]] if places else ca.SX(0)
+            return ca.vertcat(*(value for _, _, value in element.efforts(multiplier)))
+        if isinstance(element, Spring):
+            return element.tension(equations.scene)
+        velocity, force = (ca.vertcat(*parts) for parts in zip(*equations.efforts[name], strict=True))
+        works = [not v.is_zero() for v in ca.vertsplit(velocity)]
+        return ca.vertcat(*(f for f, kept in zip(ca.vertsplit(force), works, strict=True) if kept))
+
     def power_of(self, name: str) -> ca.SX:
         """The power of a force, spring or drive, as an expression."""
         element, equations = self.element_named(name), self.equations
         rate = equations.kinematics.rate
         if isinstance(element, Coupling):
-            places = equations.constraints.rows[name][0]
-            if not places:
-                return ca.SX(0)
             moved = [
-                c * rate(equations.kinematics.coordinates(joint)[which]) for joint, which, c in element.terms
+                rate(equations.kinematics.coordinates(joint)[which]) for joint, which, _ in element.terms
             ]
-            return -equations.symbols.lam[places[0]] * sum(moved, ca.SX(0))
+            return ca.dot(self.effort_of(name), ca.vertcat(*moved))
         if isinstance(element, Spring):
-            return -ca.dot(rate(element.deformation(equations.scene)), element.tension(equations.scene))
+            return -ca.dot(rate(element.deformation(equations.scene)), self.effort_of(name))
         return sum((ca.dot(e.velocity, e.force) for e in equations.efforts[name]), ca.SX(0))
 
     def beyond(self, joint: Joint) -> set[str]:

@@ -419,6 +419,11 @@ class NamedResults:
         energy = self.solution.energy
         return put_in if energy is None or not energy.size else energy - energy[0] - put_in
 
+    def effort(self, name: str) -> np.ndarray:
+        """What a force, spring or drive exerts, at each point."""
+        found = self._evaluate(("effort", name), lambda: [self.system.effort_of(name)], further=True)[0]
+        return found[0] if len(found) == 1 else found
+
     def power(self, name: str) -> np.ndarray:
         """The power that a force, spring or drive puts in, at each point."""
         return self._evaluate(("power", name), lambda: [self.system.power_of(name)], further=True)[0][0]

@@ -251,6 +251,12 @@ class Solution(Result):
         """What a joint does to its second body: ``.force`` and ``.moment``, at ``.place``."""
         return self._by_name.reaction(name, frame)
 
+    def effort(self, name: str) -> np.ndarray:
+        """What a force, spring or drive of a mechanism exerts, at each point: the torque of a motor or of a
+        drive, the tension of a spring; a row for each direction where it has several.
+        """
+        return self._by_name.effort(name)
+
     def power(self, name: str) -> np.ndarray:
         """The power that a force, spring or drive of a mechanism puts in, at each point."""
         return self._by_name.power(name)
