@@ -227,6 +227,7 @@ ARGUMENTS: dict[str, Kind] = {
     "constraint_names": optional(NAMES),
     "n": optional(whole(0)),
     "parameters": optional(by_name(ANYTHING, "a dict of names and values")),
+    "inputs": optional(by_name(ANYTHING, "a dict of names and values")),
     "states": optional(by_name(FINITE, "a dict of names and finite values")),
     "unknowns": optional(by_name(FINITE, "a dict of names and finite values")),
     "derivatives": optional(by_name(FUNCTION, "a dict of names and functions")),

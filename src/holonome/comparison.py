@@ -274,7 +274,7 @@ def compare(
     problem = (system, time_span(t_span), q0, v0)
     rtols = checked("rtols", [rtols] if isinstance(rtols, Real) else rtols)
     max_steps, progress = checked("max_steps", max_steps), checked("progress", progress)
-    system = checked_system(system, None, None)
+    system = checked_system(system, None, None, None)
     if atol is not None:
         absolute_tolerances(atol, system.n, system.levels, len(system.states))
     unusable = {"method", "rtol", "t_eval", "dense_output", "events", "keep_steps"} & set(options)

@@ -24,8 +24,14 @@ from holonome.errors import ModelError
 class AddingBeams(AddingJoints, AddingForces):
     """The methods of a mechanism that add beams and cables."""
 
-    def __init__(self, name: str, gravity: Numbers, parameters: Mapping[str, Any] | None) -> None:
-        super().__init__(name, gravity, parameters)
+    def __init__(
+        self,
+        name: str,
+        gravity: Numbers,
+        parameters: Mapping[str, Any] | None,
+        inputs: Mapping[str, Any] | None,
+    ) -> None:
+        super().__init__(name, gravity, parameters, inputs)
         self.beams: dict[str, Beam] = {}
 
     def beam(

@@ -18,6 +18,7 @@ from holonome.errors import ModelError
 from holonome.locks import cached_property
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
+from holonome.problem.parameters import Parameters
 from holonome.problem.system import System
 from holonome.problem.user_function import Expression
 from holonome.tracing import Frozen
@@ -33,7 +34,7 @@ class BodySystem(System):
         bodies: Mapping[str, Body],
         joints: Mapping[str, Joint],
         gravity: ca.SX,
-        parameters: Mapping[str, Any],
+        parameters: Parameters,
         drawing: Drawing | None,
         frozen: Frozen | None,
     ) -> None:
@@ -66,7 +67,8 @@ class BodySystem(System):
             potential=formula("potential", equations.V),
             elastic=[elastic(k, spring) for k, spring in enumerate(equations.springs)] or None,
             inertial="in force",
-            parameters=parameters,
+            parameters={name: parameters[name] for name in parameters.layout_of("p")},
+            inputs={name: parameters[name] for name in parameters.inputs},
             names=equations.tree.names,
             constraint_names=[*constraints.g_names, *constraints.h_names] or None,
             name=name,

@@ -24,7 +24,7 @@ class TracedLaw:
     role
         What messages call it.
     law
-        A number, an array, or a function of any of ``arguments`` and p.
+        A number, an array, or a function of any of ``arguments``, p and u.
     arguments
         What it may ask for, with shapes.
     size
@@ -47,7 +47,7 @@ class TracedLaw:
             name: ca.SX.sym(name, int(np.prod(shape, dtype=int))) for name, shape in arguments.items()
         }
         given: dict[str, Any] = {name: traced(self._inputs[name], shape) for name, shape in arguments.items()}
-        given["p"] = parameters.namespace(p)
+        given |= {kind: parameters.namespace(p, kind) for kind in _kinds(parameters)}
         value = self._traced(law, given) if callable(law) else self._constant(law)
         if size is not None and value.numel() != size:
             raise ModelError(f"{role}: gives {value.numel()} numbers; it must give {size}")
@@ -97,7 +97,7 @@ class TracedLaw:
         for scale in (0.3, 1.0, 3.0):
             values = {name: np.asarray(random.uniform(0.1, scale, shape)) for name, shape in shapes.items()}
             plain: dict[str, Any] = {k: float(x) if x.ndim == 0 else x for k, x in values.items()}
-            plain["p"] = given.namespace(given.flat)
+            plain |= {kind: given.namespace(given.flat, kind) for kind in _kinds(given)}
             try:
                 with np.errstate(all="ignore"):
                     expected = np.asarray(law(**{k: plain[k] for k in self._wanted}), dtype=float).ravel()
@@ -113,3 +113,8 @@ class TracedLaw:
     def __call__(self, given: Mapping[str, Any]) -> ca.SX:
         """Its value for expressions of its arguments."""
         return self._function(*[given[name] for name in self._inputs], self._p)
+
+
+def _kinds(parameters: Parameters) -> str:
+    """Parameters p, and inputs u where there are any."""
+    return "pu" if parameters.inputs else "p"

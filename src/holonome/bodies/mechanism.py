@@ -49,6 +49,8 @@ class Mechanism(AddingBeams):
     parameters : dict, optional
         Numbers that laws and dimensions see as ``p.name`` and ``m.p.name``; runs may change them without
         compiling anything.
+    inputs : dict, optional
+        The same, but meant to change on the way; laws of forces see them as ``u.name`` and ``m.u.name``.
     coordinates : "auto", "joint" or "absolute"
         Joint coordinates along a tree, with loops closed by constraints; or coordinates of their own for all
         bodies, with a constraint for each joint.  "auto" takes what needs fewer instructions.
@@ -70,9 +72,10 @@ class Mechanism(AddingBeams):
         *,
         gravity: Numbers = (0.0, -9.81),
         parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         coordinates: Literal["auto", "joint", "absolute"] = "auto",
     ) -> None:
-        super().__init__(name, gravity, parameters)
+        super().__init__(name, gravity, parameters, inputs)
         self._coordinates = checked("coordinates", coordinates, ModelError)
         self.drawing: Drawing | None = None
         self._traces: list[Point] = []
@@ -249,7 +252,7 @@ class Mechanism(AddingBeams):
             dict(self.bodies),
             dict(self.joints),
             self.gravity,
-            dict(self.parameters),
+            self.parameters,
             drawing,
             Frozen(self._captured) or None,
         )

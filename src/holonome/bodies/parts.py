@@ -23,11 +23,18 @@ from holonome.tracing import Watched
 class Parts:
     """Bodies, joints, couplings and forces by name; base class of a mechanism."""
 
-    def __init__(self, name: str, gravity: Numbers, parameters: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        gravity: Numbers,
+        parameters: Mapping[str, Any] | None,
+        inputs: Mapping[str, Any] | None,
+    ) -> None:
         self.name = checked("name", name, ModelError)
-        self.parameters = Parameters(parameters)
+        self.parameters = Parameters(parameters, inputs)
         self._p = ca.SX.sym("p", self.parameters.size)
         self.p = self.parameters.namespace(self._p)
+        self.u = self.parameters.namespace(self._p, "u")
         size = np.size(np.asarray(gravity, dtype=object))
         if size not in (2, 3):
             raise ModelError(

@@ -49,8 +49,10 @@ def _new_driven_system(system: System, degree: int) -> System:
     own_size = system.parameters.size
     other = object.__new__(System)
     other.__dict__.update(system.__dict__)
+    inputs = {name: system.parameters[name] for name in system.parameters.inputs}
     other.parameters = Parameters(
-        {**system.parameters, WINDOW: [0.0, 1.0], FORCE: np.zeros((degree + 1, system.n))}
+        {name: value for name, value in system.parameters.items() if name not in inputs},
+        inputs | {WINDOW: [0.0, 1.0], FORCE: np.zeros((degree + 1, system.n))},
     )
     added_size = other.parameters.size - own_size
     added = ca.SX.sym("coupling", added_size)

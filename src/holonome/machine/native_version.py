@@ -35,11 +35,8 @@ _NOT_COMPILED = (
 
 def native_version(supplied: Supplied, probe: Mapping[str, Any]) -> Any:
     """The function, compiled by Numba with the signature of a kernel, or None where that fails."""
-    names = supplied.parameters.names
-    Parameters = None
-    if names and all(name.isidentifier() and not name.startswith("_") for name in names):
-        Parameters = namedtuple("Parameters", names)
-    if "p" in supplied.arguments and Parameters is None:
+    tuples = {kind: _named_values(kind, supplied) for kind in "pu"}
+    if any(kind in supplied.arguments and values is None for kind, values in tuples.items()):
         return None
     sample = supplied.function(**{name: probe[name] for name in supplied.arguments})
     source = _wrapper_source(supplied, sample)
@@ -49,13 +46,25 @@ def native_version(supplied: Supplied, probe: Mapping[str, Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             inner = supplied.function if hasattr(supplied.function, "py_func") else njit(supplied.function)
-            scope = {"np": np, "carray": carray, "inner": inner, "Parameters": Parameters}
+            scope = {"np": np, "carray": carray, "inner": inner}
+            scope |= {_TUPLES[kind]: values for kind, values in tuples.items()}
             scope |= {"OK": OK, "RAISED": RAISED, "__name__": __name__}
             exec(source, scope)
             compiled = compiled_kernel(scope["wrapper"], source, supplied.function, host())
         return compiled if compiled is not None and _agrees(compiled, supplied, probe) else None
     except _NOT_COMPILED:
         return None
+
+
+_TUPLES = {"p": "Parameters", "u": "Inputs"}
+
+
+def _named_values(kind: str, supplied: Supplied) -> Any:
+    """The class of what the function sees as p or u; None if there are none, or names do not allow it."""
+    names = list(supplied.parameters.layout_of(kind))
+    if names and all(name.isidentifier() and not name.startswith("_") for name in names):
+        return namedtuple(_TUPLES[kind], names)
+    return None
 
 
 def _wrapper_source(supplied: Supplied, sample: Any) -> str | None:
@@ -81,18 +90,20 @@ def _wrapper_source(supplied: Supplied, sample: Any) -> str | None:
 def _argument_sources(supplied: Supplied) -> dict[str, str]:
     """Python text of what the user's function is given, by the names of its arguments."""
     n = supplied.n
-    fields = []
-    for _, shape, offset in supplied.parameters.layout:
-        begin = PARAMETERS + offset
-        end = begin + int(np.prod(shape, dtype=int))
-        array = f"carray(context, ({end},))[{begin}:].reshape({shape!r})"
-        fields.append(f"context[{begin}]" if shape == () else array)
-    return {
+    sources = {
         "t": "t",
         "q": f"carray(y, ({2 * n},))[:{n}].copy()",
         "v": f"carray(y, ({2 * n},))[{n}:].copy()",
-        "p": f"Parameters({', '.join(fields)})",
     }
+    for kind, name in _TUPLES.items():
+        fields = []
+        for shape, offset in supplied.parameters.layout_of(kind).values():
+            begin = PARAMETERS + offset
+            end = begin + int(np.prod(shape, dtype=int))
+            array = f"carray(context, ({end},))[{begin}:].reshape({shape!r})"
+            fields.append(f"context[{begin}]" if shape == () else array)
+        sources[kind] = f"{name}({', '.join(fields)})"
+    return sources
 
 
 def _store_source(shape: tuple[int, ...]) -> list[str]:

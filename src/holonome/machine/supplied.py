@@ -90,7 +90,7 @@ class Supplied:
         self.parameters = parameters
         self._raised = threading.local()
         self._views: dict[tuple[int, int], np.ndarray] = {}
-        self._namespace: tuple[bytes, Namespace | None] = (b"", None)
+        self._namespaces: tuple[bytes, dict[str, Namespace]] = (b"", {})
         self._native = native_version(self, probe)
         self.path = "numba" if self._native is not None else "python"
         self._layout = _LAYOUTS.get(role, ValueBlock)
@@ -193,7 +193,7 @@ class Supplied:
                 "t": t,
                 "q": state[: self.n].copy(),
                 "v": state[self.n :].copy(),
-                "p": self._parameters_at(context),
+                **self._parameters_at(context),
             }
             with np.errstate(all="ignore"):
                 self._view(out, self.rows)[:] = self.value(arguments).ravel()
@@ -204,13 +204,15 @@ class Supplied:
             return RAISED
         return OK
 
-    def _parameters_at(self, context: int) -> Namespace | None:
-        if "p" not in self.arguments:
-            return None
-
+    def _parameters_at(self, context: int) -> dict[str, Namespace]:
+        """Parameters p and inputs u, as far as they are asked for."""
+        kinds = [kind for kind in "pu" if kind in self.arguments]
+        if not kinds:
+            return {}
         flat = self._view(context, PARAMETERS + self.parameters.size)[PARAMETERS:]
-        key, namespace = self._namespace
-        if namespace is None or key != flat.tobytes():
-            namespace = self.parameters.namespace(flat.copy())
-            self._namespace = flat.tobytes(), namespace
-        return namespace
+        key, namespaces = self._namespaces
+        if not namespaces or key != flat.tobytes():
+            values = flat.copy()
+            namespaces = {kind: self.parameters.namespace(values, kind) for kind in kinds}
+            self._namespaces = values.tobytes(), namespaces
+        return namespaces

@@ -37,12 +37,13 @@ def description(system: System) -> str:
         lines.append(f"  {role:{width}s} {_PATHS[function.path]}{reason}")
     if system.inertial:
         lines.append(f"  {'inertial terms':{width}s} {_INERTIAL[system.inertial]}")
-    if system.parameters:
-        values = (
-            f"{name} = {np.array2string(np.asarray(value), precision=6, threshold=6)}"
-            for name, value in system.parameters.items()
-        )
-        lines.append(f"  {'parameters':{width}s} {', '.join(values)}")
+    for kind, what in (("p", "parameters"), ("u", "inputs")):
+        values = [
+            f"{name} = {np.array2string(np.asarray(system.parameters[name]), precision=6, threshold=6)}"
+            for name in system.parameters.layout_of(kind)
+        ]
+        if values:
+            lines.append(f"  {what:{width}s} {', '.join(values)}")
     return "\n".join(lines)
 
 

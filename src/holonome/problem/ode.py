@@ -19,7 +19,7 @@ class ODE(System):
 
     Parameters
     ----------
-    f : callable(t, x, p)
+    f : callable(t, x, p, u)
         The rates x′.
     invariant : callable(t, x, p), optional
         Conserved quantities, one or many; projection keeps them at their initial values.
@@ -27,6 +27,8 @@ class ODE(System):
         Names of the components, or their number.
     parameters : dict, optional
         Numbers and arrays that the functions see as ``p.name``.
+    inputs : dict, optional
+        The same, but meant to change on the way; ``f`` sees them as ``u.name``.
     name : str, optional
         A name for messages and plots.
 
@@ -49,6 +51,7 @@ class ODE(System):
         names: Sequence[str] | None = None,
         n: int | None = None,
         parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         name: str = "ode",
     ) -> None:
         if f is None:
@@ -62,6 +65,7 @@ class ODE(System):
             rate=f,
             invariant=invariant,
             parameters=parameters,
+            inputs=inputs,
             name=name,
         )
 

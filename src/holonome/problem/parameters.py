@@ -1,4 +1,6 @@
-"""Parameters of a system: names and shapes once, values changeable at any time without compiling anything."""
+"""Parameters and inputs of a system: names and shapes once, values changeable at any time without compiling
+anything.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,33 @@ from holonome.tracing import Namespace, traced
 
 
 class Parameters(Mapping):
-    """Named numbers and arrays, laid out one after the other in a flat array."""
+    """Named numbers and arrays, laid out one after the other in a flat array.
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+    Inputs are those that are meant to change on the way, and come last: functions see them as ``u``, all
+    others as ``p``.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None
+    ) -> None:
         given = checked("parameters", values, ModelError) or {}
-        self._values = {name: _number(name, value) for name, value in given.items()}
+        driving = checked("inputs", inputs, ModelError) or {}
+        twice = [name for name in driving if name in given]
+        if twice:
+            raise ModelError(f"inputs: {twice[0]!r} is a parameter already; give it another name")
+        self.inputs = tuple(driving)
+        self._values = {name: _number("parameters", name, value) for name, value in given.items()}
+        self._values |= {name: _number("inputs", name, value) for name, value in driving.items()}
         self.layout, offset = [], 0
         for name, value in self._values.items():
             self.layout.append((name, value.shape, offset))
             offset += value.size
         self.size = offset
-        self._places = {name: (shape, offset) for name, shape, offset in self.layout}
+        places = {name: (shape, offset) for name, shape, offset in self.layout}
+        self._places = {
+            "p": {name: place for name, place in places.items() if name not in driving},
+            "u": {name: places[name] for name in driving},
+        }
         self.flat = (
             np.concatenate([v.ravel() for v in self._values.values()]) if self._values else np.zeros(0)
         )
@@ -33,17 +51,27 @@ class Parameters(Mapping):
 
     @property
     def names(self) -> list[str]:
+        """Of parameters and inputs."""
         return list(self._values)
 
+    def layout_of(self, kind: str) -> dict[str, tuple[tuple[int, ...], int]]:
+        """Shapes and offsets by name, of the parameters "p" or the inputs "u"."""
+        return self._places[kind]
+
+    def place(self, name: str) -> slice:
+        """Where one of them lies in the flat array."""
+        shape, offset = (self._places["p"] | self._places["u"])[name]
+        return slice(offset, offset + math.prod(shape))
+
     def changed(self, values: Mapping[str, Any]) -> Parameters:
-        """The same parameters with other values."""
+        """The same parameters and inputs with other values."""
         unknown = [name for name in values if name not in self._values]
         if unknown:
             raise ModelError(
                 f"parameters: {', '.join(map(repr, unknown))} unknown; this system has "
                 f"{', '.join(self._values) or 'none'}"
             )
-        new = {name: _number(name, value) for name, value in values.items()}
+        new = {name: _number("parameters", name, value) for name, value in values.items()}
         for name, value in new.items():
             if value.shape != self._values[name].shape:
                 raise ModelError(
@@ -51,10 +79,11 @@ class Parameters(Mapping):
                     f"{self._values[name].shape}; "
                     "another shape needs another System"
                 )
-        return Parameters(self._values | new)
+        all_values = self._values | new
+        return Parameters(*({name: all_values[name] for name in self._places[kind]} for kind in "pu"))
 
-    def namespace(self, flat: np.ndarray | ca.SX) -> Namespace:
-        """What the user's functions see as ``p``: numbers from numbers, traced values from symbols."""
+    def namespace(self, flat: np.ndarray | ca.SX, kind: str = "p") -> Namespace:
+        """What the user's functions see as ``p`` or ``u``: numbers from numbers, traced values from symbols."""
 
         def read(place: tuple[tuple[int, ...], int]) -> Any:
             shape, offset = place
@@ -63,7 +92,7 @@ class Parameters(Mapping):
                 return traced(ca.SX(part), shape)
             return float(part[0]) if shape == () else np.asarray(part).reshape(shape)
 
-        return Namespace(self._places, read)
+        return Namespace(self._places[kind], read)
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
@@ -79,11 +108,11 @@ class Parameters(Mapping):
         return f"Parameters({dict(self)!r})"
 
 
-def _number(name: str, value: Any) -> np.ndarray:
+def _number(argument: str, name: str, value: Any) -> np.ndarray:
     if type(value) is float and math.isfinite(value):
         array = np.array(value)
         array.flags.writeable = False
         return array
-    array = read(NUMBERS, f"parameters[{name!r}]", value, ModelError)
+    array = read(NUMBERS, f"{argument}[{name!r}]", value, ModelError)
     array.flags.writeable = False
     return array

@@ -14,6 +14,7 @@ from holonome.arguments import checked, shown
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.locks import cached_property, expressions
+from holonome.equations.model import Model
 from holonome.machine.compiled import Compiled
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -80,6 +81,9 @@ class System(CompiledSystem):
     parameters : dict, optional
         Numbers and arrays that the functions see as ``p.name``.  They may be changed for a run without
         compiling anything.
+    inputs : dict, optional
+        The same, but meant to change on the way: what motors and controllers set.  ``force``, ``rate`` and
+        events see them as ``u.name``.
     names : sequence of str, optional
         Names of the coordinates.
     n : int, optional
@@ -125,6 +129,7 @@ class System(CompiledSystem):
         inertial: Literal["derived", "in force"] | None = None,
         potential: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         names: Sequence[str] | None = None,
         n: int | None = None,
         constraint_names: Sequence[str] | None = None,
@@ -137,7 +142,7 @@ class System(CompiledSystem):
         self.name = checked("name", name, ModelError)
         self.drawing = drawing
         names, n = checked("names", names, ModelError), checked("n", n, ModelError)
-        self.parameters = Parameters(parameters)
+        self.parameters = Parameters(parameters, inputs)
         self.n = 0 if n == 0 and states else count(mass, names, n)
         self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
         self.states = start_values("states", states, "rate", rate)
@@ -205,6 +210,7 @@ class System(CompiledSystem):
         model = model_of(found)
         require_symmetric_mass(self._mass_values(model.rows), self.n)
         self.inertial = inertial_terms_of(inertial, model, self)
+        self._refuse_inputs(model)
         if self.inertial == "derived":
             model = replace(model, f=model.f - sum(model.inertial))
         model = with_elements(model, self._elements, found.expressions, self.functions)
@@ -214,6 +220,24 @@ class System(CompiledSystem):
         if model.h.numel():
             require_linear_velocity_constraint(model, self.functions["velocity_constraint"])
         self._check_elements()
+
+    def _refuse_inputs(self, model: Model) -> None:
+        """Inputs may jump; what depends on them must be allowed to."""
+        places = self.parameters.layout_of("u").values()
+        inputs = self.symbols["p"][min((offset for _, offset in places), default=self.parameters.size) :]
+        parts = {
+            "mass": model.M,
+            "constraint": model.g,
+            "velocity_constraint": model.h,
+            "equations": model.k,
+            "invariant": model.I,
+        }
+        for role, expression in parts.items():
+            if inputs.numel() and ca.depends_on(expression, inputs):
+                raise ModelError(
+                    f"{role}: it depends on an input, which may jump; only forces and rates may. Use a "
+                    "parameter, or make what shall follow the input a first-order state"
+                )
 
     def _mass_values(self, rows: int) -> Callable[[dict[str, Any]], ca.DM]:
         """The mass matrix at a point (t, q, v), with states and unknowns at the start and without λ."""
@@ -339,6 +363,16 @@ class System(CompiledSystem):
         return self.parameters.namespace(self.parameters.flat)
 
     @property
+    def u(self) -> Any:
+        """The inputs as its functions see them, ``system.u.torque``."""
+        return self.parameters.namespace(self.parameters.flat, "u")
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return self.parameters.inputs
+
+    @property
     def all_names(self) -> list[str]:
         """Names of the coordinates and of the first-order states."""
         return [*self.names, *self.states]
@@ -371,7 +405,7 @@ class System(CompiledSystem):
         return self.model.V is not None
 
     def with_parameters(self, **values: Any) -> System:
-        """The same system with other parameter values; shares all compiled code."""
+        """The same system with other values of parameters or inputs; shares all compiled code."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.changed(values)
@@ -428,7 +462,8 @@ class System(CompiledSystem):
         }
         return {
             "name": self.name,
-            "parameters": dict(self.parameters),
+            "parameters": {name: self.parameters[name] for name in self.parameters.layout_of("p")},
+            "inputs": {name: self.parameters[name] for name in self.inputs},
             "n": self.n,
             "names": self.names,
             "constraint_names": self.constraint_names,
@@ -455,6 +490,7 @@ class System(CompiledSystem):
             unknowns=state["unknowns"],
             inertial=state["inertial"],
             parameters=state["parameters"],
+            inputs=state["inputs"],
             names=state["names"],
             n=state["n"],
             constraint_names=state["constraint_names"] or None,

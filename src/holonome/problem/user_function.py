@@ -29,8 +29,8 @@ ALLOWED = {
 }
 """Which arguments a function may ask for, by role; any other role allows all of t, q, v, p."""
 FURTHER = {
-    "force": ("s", "w", "lam"),
-    "rate": ("s", "w", "lam"),
+    "force": ("s", "w", "lam", "u"),
+    "rate": ("s", "w", "lam", "u"),
     "mass": ("w",),
     "constraint": ("w",),
     "velocity_constraint": ("w",),
@@ -41,10 +41,10 @@ FURTHER = {
     "stiffness": (),
     "damping": (),
 }
-"""Which of the states s, the unknowns w and the multipliers it may ask for, if the system has them; any other
-role, that of an event, allows all of them and the accelerations a.
+"""Which of the states s, the unknowns w, the multipliers and the inputs u it may ask for, if the system has
+them; any other role, that of an event, allows all of them and the accelerations a.
 """
-_EVENT = ("s", "w", "lam", "a")
+_EVENT = ("s", "w", "lam", "a", "u")
 TRACED = ("deformation", "stiffness", "damping")
 """Roles in which a function that cannot be traced is refused."""
 
@@ -109,6 +109,7 @@ class UserFunction:
                 "s": " (s are the states of a system: give states={...})",
                 "w": " (w are the unknowns of a system: give unknowns={...})",
                 "lam": " (lam are the multipliers of constraints, which this system does not have)",
+                "u": " (u are the inputs of a system: give inputs={...}; only force, rate and events see them)",
             }
             raise ModelError(
                 f"{self.role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any "
@@ -118,10 +119,11 @@ class UserFunction:
         return names
 
     def _allowed(self) -> tuple[str, ...]:
+        offered = {*self.further, "u"} if self.parameters.inputs else {*self.further}
+        further = tuple(name for name in FURTHER.get(self.kind, _EVENT) if name in offered)
         if self.n == 0:
-            return "t", "x", "p"
-        names = ALLOWED.get(self.kind, ("t", "q", "v", "p"))
-        return names + tuple(name for name in FURTHER.get(self.kind, _EVENT) if name in self.further)
+            return ("t", "x", "p", "u") if "u" in further else ("t", "x", "p")
+        return ALLOWED.get(self.kind, ("t", "q", "v", "p")) + further
 
     def _points(self) -> list[dict[str, Any]]:
         """Points at which it is tried out."""
@@ -163,7 +165,8 @@ class UserFunction:
             name: np.copy(value) if isinstance(value, np.ndarray) else value
             for name, value in {**self.further, **point}.items()
         }
-        given["p"], given["x"] = parameters.namespace(parameters.flat), given.get("s")
+        given["p"], given["u"] = (parameters.namespace(parameters.flat, kind) for kind in "pu")
+        given["x"] = given.get("s")
         with np.errstate(all="ignore"):
             return self.function(**{name: given[name] for name in self.arguments})
 
@@ -201,6 +204,7 @@ class UserFunction:
             "q": traced(symbols["q"], (self.n,)),
             "v": traced(symbols["v"], (self.n,)),
             "p": self.parameters.namespace(symbols["p"]),
+            "u": self.parameters.namespace(symbols["p"], "u"),
         } | {
             name: traced(symbols[name], (symbols[name].numel(),)) for name in self.further if name in symbols
         }
@@ -270,7 +274,7 @@ class UserFunction:
                 "functions, or make it part of force"
             )
         if self.role.startswith("events["):
-            asked = [name for name in self.arguments if name not in ("t", "q", "v", "p")]
+            asked = [name for name in self.arguments if name not in ("t", "q", "v", "p", "u")]
             if asked:
                 raise ModelError(
                     f"{self.role}: cannot be traced ({reason}), which an event that asks for {asked[0]!r} "
@@ -291,7 +295,9 @@ class UserFunction:
             call, wanted = self.function, self.arguments
             if self.returns_matrix:
                 call, wanted = _MatrixTimesVelocity(self.function, wanted), (*wanted, "v")
-            given = dict(point, p=self.parameters.namespace(self.parameters.flat))
+            given: dict[str, Any] = dict(point)
+            for kind in "pu":
+                given[kind] = self.parameters.namespace(self.parameters.flat, kind)
             normalise = np.ravel if self.returns_matrix else self.normalise
             with np.errstate(all="ignore"):
                 self.supplied = Supplied(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -43,7 +43,10 @@ def as_text(system: System) -> str:
     text = json.dumps(
         {
             "kind": "ODE" if isinstance(system, ODE) else "System",
-            "parameters": {name: np.asarray(value).tolist() for name, value in state["parameters"].items()},
+            **{
+                key: {name: np.asarray(value).tolist() for name, value in state[key].items()}
+                for key in ("parameters", "inputs")
+            },
             "drawing": _drawing_as_data(system),
             "functions": {role: program.as_dict() for role, program in state["traced"].items()},
         }
@@ -74,8 +77,11 @@ def _rebuilt(state: Any, rows: int) -> System:
         raise ValueError("as many names as coordinates are needed")
     if len(names["constraint_names"]) != rows:
         raise ValueError("as many names as constraints are needed")
-    parameters = {_word(name): _numbers(value) for name, value in state["parameters"].items()}
-    size = Parameters(parameters).size
+    parameters, inputs = (
+        {_word(name): _numbers(value) for name, value in state.get(key, {}).items()}
+        for key in ("parameters", "inputs")
+    )
+    size = Parameters(parameters, inputs).size
     sizes = {"t": 1, "q": n, "v": n, "p": size, "s": len(states), "w": len(unknowns), "lam": rows}
     programs = {role: _read_function(role, given, sizes) for role, given in state["functions"].items()}
     if state["kind"] == "ODE" and n:
@@ -86,6 +92,7 @@ def _rebuilt(state: Any, rows: int) -> System:
         {"name": _word(state["name"]), "n": n, "states": states or None, "unknowns": unknowns or None}
         | {
             "parameters": parameters,
+            "inputs": inputs,
             "functions": {},
             "derivatives": {},
             "inertial": state.get("inertial", "in force"),
@@ -204,7 +211,7 @@ def _drawing_from_data(state: Any, parameters: Mapping[str, Any], sizes: Mapping
     azimuth, elevation = map(float, _numbers(state["camera"]))
     if not np.isfinite([azimuth, elevation]).all():
         raise ValueError("the camera of a drawing needs two angles")
-    points = _points(program, names, list(parameters))
+    points = _points(program, names, parameters, sizes["p"])
     drawing = Drawing(points, **parts, **single, camera=(azimuth, elevation))
     if not all(known.issuperset(group) for _, group in drawing.named()):
         raise ValueError("a drawing names a point that it does not have")
@@ -220,12 +227,14 @@ def _part(state: Any, part: str) -> list[Any]:
     return found
 
 
-def _points(program: Program, names: Sequence[str], parameters: Sequence[str]) -> Any:
+def _points(program: Program, names: Sequence[str], parameters: Iterable[str], size: int) -> Any:
     """The ``points`` function of a drawing, evaluated by a program, for one position or many."""
     function = program.function("points")
 
     def points(t: Any, q: np.ndarray, s: np.ndarray, p: Any) -> dict[str, tuple]:
-        flat = np.concatenate([np.ravel(getattr(p, name)) for name in parameters] or [np.zeros(0)])
+        flat = np.zeros(size)  # parameters, then inputs, on which no drawing depends
+        known = np.concatenate([np.ravel(getattr(p, name)) for name in parameters] or [np.zeros(0)])
+        flat[: known.size] = known
         many = np.broadcast_shapes(q.shape[1:], s.shape[1:], np.shape(t))
         columns = [
             np.broadcast_to(value, (*np.shape(value)[:1], *many)).reshape(-1, int(np.prod(many, dtype=int)))

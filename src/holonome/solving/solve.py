@@ -55,6 +55,7 @@ def solve(
     projection: bool | None = None,
     motion: str = "all",
     parameters: dict[str, Any] | None = None,
+    inputs: dict[str, Any] | None = None,
     repair: bool = False,
     keep_steps: bool | None = None,
     max_steps: int = 5_000_000,
@@ -109,6 +110,8 @@ def solve(
         are too soft for that to pay, an explicit method takes over, and the message says so.
     parameters
         Values that replace those of the system for this run; nothing is compiled.
+    inputs
+        The same for the inputs of the system.
     repair
         Accept initial values that are far off the constraints and start from the nearest consistent ones.
     keep_steps
@@ -135,7 +138,7 @@ def solve(
         system, q0, v0, s0 = arguments.assembled(system, t_span, q0, v0, s0, start, speed, parameters)
     elif start is not None or speed is not None or q0 is None:
         arguments.refuse_start_by_name(system, start, speed)
-    system = arguments.checked_system(system, parameters, w0, lam0)
+    system = arguments.checked_system(system, parameters, inputs, w0, lam0)
     system.require_unchanged()
     if not (
         first_step is step is projection is keep_steps is None

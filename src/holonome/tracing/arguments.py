@@ -14,7 +14,7 @@ import numpy as np
 from holonome.tracing.origin import is_dispatcher
 from holonome.tracing.values import lift
 
-_MODEL_ARGUMENTS = frozenset({"t", "q", "v", "p", "s", "w", "lam", "x"})
+_MODEL_ARGUMENTS = frozenset({"t", "q", "v", "p", "s", "w", "lam", "x", "u"})
 
 
 class Namespace:
@@ -88,7 +88,7 @@ def argument_names(function: Callable, role: str = "") -> tuple[str, ...]:
     -------
     tuple of str
         All parameters without default, and those with default whose name is that of a model argument (t, q,
-        v, p, s, w, lam, x).
+        v, p, u, s, w, lam, x).
 
     Raises
     ------
