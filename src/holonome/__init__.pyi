@@ -22,6 +22,7 @@ from holonome.coupling.local_iteration import solve_coupled as solve_coupled
 from holonome.coupling.result import CoupledSolution as CoupledSolution
 from holonome.dynamics.start import Start as Start
 from holonome.dynamics.start import consistent as consistent
+from holonome.dynamics.state import State as State
 from holonome.errors import ContradictoryConstraints as ContradictoryConstraints
 from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart

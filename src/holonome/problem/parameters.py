@@ -63,6 +63,19 @@ class Parameters(Mapping):
         shape, offset = (self._places["p"] | self._places["u"])[name]
         return slice(offset, offset + math.prod(shape))
 
+    def own(self, argument: str, given: Any) -> dict[str, Any]:
+        """Values given as ``parameters`` or as ``inputs``, which must name what they say."""
+        kind, other = {"parameters": ("p", "inputs"), "inputs": ("u", "parameters")}[argument]
+        values = checked(argument, given) or {}
+        for name in values:
+            if name in self._places[kind]:
+                continue
+            if name in self:
+                raise ModelError(f"{argument}: {name!r} is one of the {other}; give {other}={{{name!r}: …}}")
+            there = ", ".join(self._places[kind]) or "none"
+            raise ModelError(f"{argument}: {name!r} unknown; this system has {there}")
+        return values
+
     def changed(self, values: Mapping[str, Any]) -> Parameters:
         """The same parameters and inputs with other values."""
         unknown = [name for name in values if name not in self._values]
@@ -83,7 +96,9 @@ class Parameters(Mapping):
         return Parameters(*({name: all_values[name] for name in self._places[kind]} for kind in "pu"))
 
     def namespace(self, flat: np.ndarray | ca.SX, kind: str = "p") -> Namespace:
-        """What the user's functions see as ``p`` or ``u``: numbers from numbers, traced values from symbols."""
+        """What the user's functions see as ``p`` or ``u``: numbers from numbers, traced values from
+        symbols.
+        """
 
         def read(place: tuple[tuple[int, ...], int]) -> Any:
             shape, offset = place

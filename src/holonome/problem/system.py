@@ -5,16 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
 
 from holonome.arguments import checked, shown
+from holonome.equations.model import Model
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.locks import cached_property, expressions
-from holonome.equations.model import Model
 from holonome.machine.compiled import Compiled
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -38,6 +38,9 @@ from holonome.problem.parameters import Parameters
 from holonome.problem.user_function import Expression, UserFunction
 from holonome.problem.vectors import vector
 from holonome.tracing import Frozen
+
+if TYPE_CHECKING:
+    from holonome.dynamics.state import State
 
 
 class System(CompiledSystem):
@@ -403,6 +406,46 @@ class System(CompiledSystem):
     def has_energy(self) -> bool:
         """Whether a potential was given."""
         return self.model.V is not None
+
+    def at(
+        self,
+        t: Any,
+        q: Any,
+        v: Any = None,
+        s: Any = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> State:
+        """The system at a state, or at many: masses, forces, accelerations, multipliers, energy, and their
+        derivatives.
+
+        Parameters
+        ----------
+        t : number, or one for each state
+            Time.
+        q, v : (n,) arrays, or (n, states)
+            Positions and velocities; None: at rest.  Of an ODE, q is its x.
+        s : array, optional
+            First-order states; by default those that the system was given.
+        parameters, inputs : dict, optional
+            Values that replace those of the system.
+
+        Examples
+        --------
+        >>> import holonome as hn
+        >>> pendulum = hn.mechanisms.pendulum().system
+        >>> pendulum.at(0, [0, -1], [2, 0]).lam.round(9).tolist()
+        [6.905]
+        """
+        from holonome.dynamics.state import State
+
+        system = self
+        for argument, given in (("parameters", parameters), ("inputs", inputs)):
+            if given is not None:
+                system = system.with_parameters(**self.parameters.own(argument, given))
+        system.require_unchanged()
+        return State(system, t, q, v, s)
 
     def with_parameters(self, **values: Any) -> System:
         """The same system with other values of parameters or inputs; shares all compiled code."""

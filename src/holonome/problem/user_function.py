@@ -109,7 +109,7 @@ class UserFunction:
                 "s": " (s are the states of a system: give states={...})",
                 "w": " (w are the unknowns of a system: give unknowns={...})",
                 "lam": " (lam are the multipliers of constraints, which this system does not have)",
-                "u": " (u are the inputs of a system: give inputs={...}; only force, rate and events see them)",
+                "u": " (u are inputs: give inputs={...}; force, rate and events may ask for them)",
             }
             raise ModelError(
                 f"{self.role}: its argument {unknown[0]!r} is not known; arguments go by name and may be any "

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from holonome.arguments import ARGUMENTS, checked, shown
-from holonome.errors import ModelError
 from holonome.problem.vectors import require_finite, vector
 
 MANY = 2**40
@@ -25,9 +24,9 @@ def checked_system(system: Any, parameters: Any, inputs: Any, w0: Any, lam0: Any
             remedy = "; use hn.solve_coupled"
         raise TypeError(f"system: {shown(system)} is not an hn.System{remedy}")
     if parameters is not None:
-        system = with_values(system, "parameters", parameters)
+        system = system.with_parameters(**system.parameters.own("parameters", parameters))
     if inputs is not None:
-        system = with_values(system, "inputs", inputs)
+        system = system.with_parameters(**system.parameters.own("inputs", inputs))
     if w0 is not None:
         if not system.mechanical or not system.unknowns:
             raise ValueError("w0: this system has no unknowns w; leave it out")
@@ -41,19 +40,6 @@ def checked_system(system: Any, parameters: Any, inputs: Any, w0: Any, lam0: Any
         require_finite(lam0=guess)
         system = system.with_multipliers(guess)
     return system
-
-
-def with_values(system: Any, argument: str, given: Any) -> Any:
-    """The system with other values of parameters, or of inputs; not of one by the name of the other."""
-    kind, other = {"parameters": ("p", "inputs"), "inputs": ("u", "parameters")}[argument]
-    values, known = checked(argument, given), system.parameters.layout_of(kind)
-    for name in values:
-        if name not in known:
-            if name in system.parameters:
-                raise ModelError(f"{argument}: {name!r} is one of the {other}; give {other}={{{name!r}: …}}")
-            there = ", ".join(known) or "none"
-            raise ModelError(f"{argument}: {name!r} unknown; this system has {there}")
-    return system.with_parameters(**values)
 
 
 def assembled(
