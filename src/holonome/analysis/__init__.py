@@ -1,0 +1,1 @@
+"""What a system can be asked beside its motion: equilibria, linearisation, modes, response, kinematics."""
