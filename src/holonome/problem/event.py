@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import casadi as ca
@@ -49,7 +50,8 @@ class Event:
             raise TypeError(
                 f"function: {shown(self.function)} is not callable; give a function of t, q, v, p"
             )
-        check_fields(self)
+        if type(self.terminal) is not bool or type(self.direction) is not float or isnan(self.direction):
+            check_fields(self)
 
 
 def as_events(events: Any) -> list[Event]:
@@ -110,7 +112,7 @@ class CompiledEvents:
             values.append(expression)
         self.frozen = Frozen(captured)
         self.extra = offset - start
-        self.exact = [rate is not None for rate in rates]
+        self.exact = np.array([rate is not None for rate in rates], dtype=float)
         zero = ca.SX(1, 1)
         out = ca.densify(ca.vertcat(*values, *(zero if rate is None else rate for rate in rates)))
         self.needs_motion, self.needs_multipliers = ca.depends_on(out, motion), ca.depends_on(out, lam)

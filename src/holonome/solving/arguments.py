@@ -117,8 +117,15 @@ def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:
     """Times at which the solution is wanted; None for all steps."""
     if t_eval is None:
         return None
-    times = checked("t_eval", t_eval)
-    if np.any((times < min(t0, t1)) | (times > max(t0, t1))):
+    if type(t_eval) is np.ndarray and t_eval.dtype == float and t_eval.ndim == 1:
+        times = t_eval.copy()
+    else:
+        times = checked("t_eval", t_eval)
+    low, high, rising = (t0, t1, times) if t1 > t0 else (t1, t0, times[::-1])
+    if times.size and low <= rising[0] and rising[-1] <= high and (rising[1:] > rising[:-1]).all():
+        return times
+    checked("t_eval", times)
+    if np.any((times < low) | (times > high)):
         raise ValueError(f"t_eval: all times must lie within t_span = ({t0:g}, {t1:g})")
     if np.any(np.diff(times) * (1 if t1 > t0 else -1) <= 0):
         raise ValueError("t_eval: times must be sorted in the direction of t_span, without repetition")
