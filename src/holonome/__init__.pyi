@@ -47,6 +47,7 @@ from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
 from holonome.problem import bushing as bushing
+from holonome.problem.contact import Contact as Contact
 from holonome.problem.drawing import Drawing as Drawing
 from holonome.problem.elastic import Elastic as Elastic
 from holonome.problem.event import Event as Event

@@ -86,6 +86,10 @@ class CompiledSystem:
             parts += [SolvedBlock.vector(context, name, begin) for name in ("last_state", "values")]
         return np.concatenate(parts)
 
+    def unknowns_in(self, context: np.ndarray) -> np.ndarray:
+        """The unknowns as they were solved for last in a context."""
+        return SolvedBlock.vector(context, "values", PARAMETERS + self._solved["w"][0]).copy()
+
     def recall_solved(self, context: np.ndarray, solved: np.ndarray) -> None:
         """Let a context go on from there."""
         at = 0

@@ -17,6 +17,7 @@ from holonome.errors import ModelError
 from holonome.locks import cached_property, expressions
 from holonome.machine.compiled import Compiled
 from holonome.machine.supplied import Supplied
+from holonome.problem import contact as unilateral
 from holonome.problem import elastic as elements
 from holonome.problem.checks import (
     asks_for_multipliers,
@@ -28,6 +29,7 @@ from holonome.problem.checks import (
     start_values,
 )
 from holonome.problem.compiled_system import CompiledSystem
+from holonome.problem.contact import Contact, ContactPlan
 from holonome.problem.description import description
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
@@ -64,6 +66,8 @@ class System(CompiledSystem):
     elastic : Elastic or sequence of Elastic, optional
         Springs and bushings: deformations c(t, q) with stiffness K and damping D, whose forces come on top of
         ``force``.
+    contacts : Contact or sequence of Contact, optional
+        Distances that must not become negative: stops, floors, ropes, with impacts and dry friction.
     states, rate : dict and callable(t, q, v, s, w, lam, p), optional
         First-order states s by name with their values at the start, and s′.
     unknowns, equations : dict and callable(t, q, w, p), optional
@@ -124,6 +128,7 @@ class System(CompiledSystem):
         *,
         velocity_constraint: Callable | None = None,
         elastic: Elastic | Sequence[Elastic] | None = None,
+        contacts: Contact | Sequence[Contact] | None = None,
         states: Mapping[str, float] | None = None,
         rate: Callable | None = None,
         unknowns: Mapping[str, float] | None = None,
@@ -173,11 +178,21 @@ class System(CompiledSystem):
             if f is not None
         } | elements.functions(parts, self.n, self.parameters)
         self._elements = list(parts)
+        touching = unilateral.as_contacts(contacts)
+        if touching and not self.n:
+            raise ModelError("contacts: this system has no coordinates; leave them out")
+        self.functions |= unilateral.functions(touching, self.n, self.parameters)
         self._derivatives = checked("derivatives", derivatives, ModelError) or {}
         self.compiled = Compiled()
         inertial = checked("inertial", inertial, ModelError)
         with expressions:
             self._build(inertial)
+            self.contacts = unilateral.plan_of(touching, self._expressions, self.symbols["v"])
+        if touching and "lam" in self._further:
+            raise ModelError(
+                "contacts: forces that depend on lam cannot go together with them; give contacts their own "
+                "friction, and leave lam out of force"
+            )
         self.constraint_names = (
             distinct_names("constraint_names", constraint_names, self.m) or self._default_constraint_names()
         )
@@ -257,10 +272,16 @@ class System(CompiledSystem):
 
         return values
 
+    contacts: ContactPlan
     roles: ClassVar[dict[str, str]] = {}
     """What its functions are called in messages, where not by their names here."""
     mechanical = True
     levels = 2
+
+    @property
+    def traced_functions(self) -> Mapping[str, ca.SX]:
+        """What the functions of the system are in its symbols, by role."""
+        return self._expressions
 
     @property
     def formulas(self) -> list[ca.SX]:
@@ -527,6 +548,7 @@ class System(CompiledSystem):
             "unknowns": self.unknowns or None,
             "inertial": self.inertial,
             "drawing": self.drawing if _pickles(self.drawing) else None,
+            "contacts": self.contacts or None,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -535,10 +557,12 @@ class System(CompiledSystem):
             for role, program in state["traced"].items()
         }
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
+        touching = {role: functions.pop(role) for role in list(functions) if role.startswith("contacts")}
         System.__init__(
             self,
             **functions,
             elastic=elements.rebuilt(parts),
+            contacts=unilateral.rebuilt(touching, state["contacts"]),
             states=state["states"],
             unknowns=state["unknowns"],
             inertial=state["inertial"],

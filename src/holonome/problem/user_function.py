@@ -26,7 +26,8 @@ ALLOWED = {
     "stiffness": ("p",),
     "damping": ("p",),
     "equations": ("t", "q", "p"),
-}
+    "gap": ("t", "q", "p"),
+} | dict.fromkeys(("restitution", "friction", "static_friction"), ("p",))
 """Which arguments a function may ask for, by role; any other role allows all of t, q, v, p."""
 FURTHER = {
     "force": ("s", "w", "lam", "u"),
@@ -40,13 +41,27 @@ FURTHER = {
     "deformation": (),
     "stiffness": (),
     "damping": (),
-}
+} | dict.fromkeys(("gap", "slip", "restitution", "friction", "static_friction"), ())
 """Which of the states s, the unknowns w, the multipliers and the inputs u it may ask for, if the system has
 them; any other role, that of an event, allows all of them and the accelerations a.
 """
 _EVENT = ("s", "w", "lam", "a", "u")
-TRACED = ("deformation", "stiffness", "damping")
-"""Roles in which a function that cannot be traced is refused."""
+_CONSTANTS = (
+    "mass",
+    "force",
+    "potential",
+    "stiffness",
+    "damping",
+    "restitution",
+    "friction",
+    "static_friction",
+)
+"""Roles in which a number or an array will do."""
+
+TRACED = dict.fromkeys(("deformation", "stiffness", "damping"), "elastic elements need") | dict.fromkeys(
+    ("gap", "slip", "restitution", "friction", "static_friction"), "contacts need"
+)
+"""Roles in which a function that cannot be traced is refused, and why."""
 
 
 def probe_points(n: int) -> list[dict[str, Any]]:
@@ -90,7 +105,7 @@ class UserFunction:
         self.arguments: tuple[str, ...] = ()
         if callable(function):
             self.arguments = self._check_arguments()
-        elif self.kind not in ("mass", "force", "potential", "stiffness", "damping"):
+        elif self.kind not in _CONSTANTS:
             raise ModelError(
                 f"{role}: {shown(function)} is not callable; give a function of any of "
                 f"{', '.join(self._allowed())}"
@@ -270,8 +285,8 @@ class UserFunction:
         require_same_answers(self.role, lambda point: self._call(point, self.parameters), self._points())
         if self.kind in TRACED:
             raise ModelError(
-                f"{self.role}: cannot be traced ({reason}), which elastic elements need; write it with NumPy "
-                "functions, or make it part of force"
+                f"{self.role}: cannot be traced ({reason}), which {TRACED[self.kind]}; write it with NumPy "
+                "functions"
             )
         if self.role.startswith("events["):
             asked = [name for name in self.arguments if name not in ("t", "q", "v", "p", "u")]
@@ -335,6 +350,8 @@ class UserFunction:
                 return flat and size == count, f"({count},), one equation for each of the unknowns"
             case "constraint" | "deformation" | "invariant":
                 return flat and size > 0, "a scalar or a vector, one entry for each row"
+            case "slip":
+                return flat and size in (1, 2), "one velocity along the contact, in space two"
             case "velocity_constraint" if self.returns_matrix:
                 good = (shape[-1:] == (n,) and len(shape) <= 2) or (n == 1 and size == 1)
                 return good, f"a matrix with {n} columns (a function without v returns A(q))"

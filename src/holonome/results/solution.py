@@ -15,6 +15,7 @@ from holonome.errors import HolonomeError
 from holonome.locks import cached_property
 from holonome.problem.system import System
 from holonome.results.frozen import Result
+from holonome.results.impacts import Impacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,6 +110,7 @@ class Solution(Result):
     singular_times: np.ndarray = _NO_TIMES
     remarks: tuple[Callable[[Solution], str], ...] = ()
     pieces: tuple[Piece, ...] = ()
+    impacts: Impacts | None = None
 
     @cached_property
     def message(self) -> str:
@@ -201,10 +203,10 @@ class Solution(Result):
 
     def over(self, address: int, size: int, dense: int = 0) -> np.ndarray:
         """The values of a kernel of the system at all points, (size, points)."""
-        parts = [_over_part(system, address, size, dense, *rest) for system, *rest in self._parts()]
+        parts = [_over_part(system, address, size, dense, *rest) for system, *rest in self.parts()]
         return np.concatenate(parts, axis=1) if parts else np.zeros((size, 0))
 
-    def _parts(self, solved: bool = False) -> Iterator[tuple[System, np.ndarray, np.ndarray]]:
+    def parts(self, solved: bool = False) -> Iterator[tuple[System, np.ndarray, np.ndarray]]:
         """For each piece the system, or the one that was solved, with its times and states."""
         states, pieces = self._own_states, self.pieces or (Piece(0, self.system, self.system),)
         ends = [*(piece.begin for piece in pieces[1:]), self.t.size]
@@ -224,26 +226,30 @@ class Solution(Result):
         """Parameters, followed by the inputs, at each point, (values, points)."""
         if not self.pieces:
             return np.tile(self.system.parameters.flat[:, None], self.t.size)
-        values = [np.tile(system.parameters.flat[:, None], t.size) for system, t, _ in self._parts()]
+        values = [np.tile(system.parameters.flat[:, None], t.size) for system, t, _ in self.parts()]
         return np.concatenate(values, axis=1)
 
     @cached_property
     def lam(self) -> np.ndarray:
         if self.states.shape[1] > self.system.state_size:
             return self.states[:, self.system.state_size :].T
-        found = []
-        for system, t, states in self._parts(solved=True):
-            lam = _over_part(
-                system, kernels(system).multipliers, system.m, dense_multipliers.address, t, states
-            )
-            found.append(system.own_multipliers(lam))
+        parts = zip(self.parts(solved=True), self.multipliers_of_pieces, strict=True)
+        found = [system.own_multipliers(lam) for (system, _, _), lam in parts]
         return np.concatenate(found, axis=1) if found else np.zeros((self.system.m, 0))
+
+    @cached_property
+    def multipliers_of_pieces(self) -> list[np.ndarray]:
+        """Of each piece the multipliers of what was solved, those of closed contacts among them."""
+        return [
+            _over_part(system, kernels(system).multipliers, system.m, dense_multipliers.address, *rest)
+            for system, *rest in self.parts(solved=True)
+        ]
 
     @cached_property
     def rates(self) -> np.ndarray:
         """Accelerations, followed by the rates of the first-order states."""
         size, found = self.system.state_size, []
-        for system, *rest in self._parts(solved=True):
+        for system, *rest in self.parts(solved=True):
             address = kernels(system).derivative
             found.append(_over_part(system, address, size, dense_derivative.address, *rest)[self.system.n :])
         return np.concatenate(found, axis=1) if found else np.zeros((size - self.system.n, 0))
@@ -291,6 +297,14 @@ class Solution(Result):
         drive, the tension of a spring; a row for each direction where it has several.
         """
         return self._by_name.effort(name)
+
+    def contact(self, name: str) -> Any:
+        """A contact along the run: ``.gap``, ``.force``, ``.friction``, ``.slip``, ``.status``; its impacts
+        are ``sol.impacts.of(name)``.
+        """
+        from holonome.results.contact_motion import contact_motion
+
+        return contact_motion(self, name)
 
     def power(self, name: str) -> np.ndarray:
         """The power that a force, spring or drive of a mechanism puts in, at each point."""

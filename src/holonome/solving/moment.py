@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holonome.arguments import NUMBERS, checked, read, shown
+from holonome.dynamics.contacts import constrained
 from holonome.dynamics.start import consistent_state
 from holonome.errors import HolonomeError
 from holonome.locks import cached_property
@@ -15,7 +16,6 @@ from holonome.problem.system import System
 from holonome.tracing import argument_names
 
 _OF_STATE = ("a", "lam", "w")
-_SMALL = 1e-12
 
 
 class Interrupted(HolonomeError):
@@ -109,30 +109,8 @@ class Moment:
             if impulse.shape != (n,):
                 raise ValueError(f"impulse: shape {impulse.shape}; return {n} numbers")
             here = Moment(system, self.t, y).state
-            y[n : 2 * n] += after_impulse(here.M, here.G, impulse)
+            y[n : 2 * n] += constrained(here.M, here.G, impulse)
         if system.m and (system is not self.system or not np.array_equal(y, self.y)):
             y = consistent_state(system, y, self.t).state
         stop = answer.get("stop", False)
         return Change(system, y, checked("stop", stop) if "stop" in answer else False)
-
-
-def after_impulse(M: np.ndarray, G: np.ndarray, impulse: np.ndarray) -> np.ndarray:
-    """The change of velocity by generalised impulses, one or several as columns, on the constraints:
-
-    M Δv + Gᵀ Λ = P,    G Δv = 0.
-    """
-    n, m = M.shape[0], G.shape[0]
-    rows = np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300) / np.sqrt(
-        np.max(np.abs(M), initial=1e-300)
-    )
-    C = G / rows
-    matrix = np.block([[M, C.T], [C, np.zeros((m, m))]])
-    right = np.concatenate([impulse, np.zeros((m, *impulse.shape[1:]))])
-    try:
-        found = np.linalg.solve(matrix, right)
-        residual = np.max(np.abs(matrix @ found - right), initial=0.0)
-        if residual <= _SMALL * np.max(np.abs(right), initial=0.0):
-            return found[:n]
-    except np.linalg.LinAlgError:
-        pass
-    return np.linalg.lstsq(matrix, right, rcond=1e-13)[0][:n]

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from holonome.dynamics.start import consistent_state
+from holonome.dynamics.switching_times import stops
 from holonome.integrators import loop
 from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.results.solution import Piece, Solution
 from holonome.solving.carry_out import carry_out, new_stepper
+from holonome.solving.contact_changes import ContactChanges
 from holonome.solving.diagnosis import rank_fell
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
+from holonome.solving.modes import Watch
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
 from holonome.solving.run import Outcome, Run, Task
@@ -64,52 +68,72 @@ class PiecewiseRun:
     def __init__(self, task: Task, options: Options, clocks: Sequence[Clock]) -> None:
         self.task, self.options, self.clocks = task, options, clocks
         self.t, self.y, self.system = task.t0, task.y0, task.system
+        self.solved = task.system  # with the constraints of closed contacts
         self.events = [event if event.action is None else _acting(event) for event in task.events]
         self.left = [int(event.terminal or 0) for event in task.events]
         self.fired: list[int] = []  # events at this time
         self.implicit = False  # whether the last leg was, where methods take turns
         self.repeated = 0
         self.parts = _Parts(task)
+        self.contacts: ContactChanges | None = None
+        self.watches: list[Watch] = []
+        self.switches: list[float] = []
+        if task.system.contacts:
+            self._meet_contacts()
+
+    def _meet_contacts(self) -> None:
+        """Contacts begin where all constraints hold.  Forces that jump may open or close them."""
+        task, options = self.task, self.options
+        if task.system.m:
+            start = consistent_state(
+                task.system, self.y, self.t, at_rest=options.at_rest, repair=options.repair
+            )
+            self.y, self.parts.start = start.state, start
+        self.contacts = ContactChanges(task.system, self.t, self.y)
+        self.switches = stops(task.system, task.t0, task.t1).times.tolist()
 
     def carried_out(self) -> Solution:
-        goal, ending = self.task.t1, ""
         with (
             Interruption() as interruption,
             ProgressDisplay(self.options.progress, "simulating") as show,
         ):
-            while not ending:
-                try:
+            ending = ""
+            try:
+                while not ending:
                     stopped = self._interrupt()
-                except Interrupted as error:
-                    ending = str(error)
-                    self.parts.status = -1
-                    break
-                if stopped or self.t == goal:
-                    ending = "the end was reached" if not stopped else self._stopped()
-                    break
-                outcome = self._piece()
-                show(self._fraction())
-                if outcome.code not in (loop.DONE, loop.TERMINATED):
-                    ending = self.parts.outcome
-                elif interruption.requested:
-                    ending = f"interrupted at t = {self.t:.6g}"
-                    self.parts.status = -1
-        return self.parts.solution(ending)
+                    if stopped or self.t == self.task.t1:
+                        ending = self._at_end(stopped)
+                        break
+                    outcome = self._piece()
+                    show((self.t - self.task.t0) / (self.task.t1 - self.task.t0))
+                    if outcome.code not in (loop.DONE, loop.TERMINATED):
+                        ending = self.parts.outcome
+                    elif interruption.requested:
+                        ending, self.parts.status = f"interrupted at t = {self.t:.6g}", -1
+            except Interrupted as error:
+                ending, self.parts.status = str(error), -1
+        if not self.parts.points:
+            solved = self.system if self.contacts is None else self.contacts.all_open(self.system)
+            self.parts.add_point(self.t, self.y, Piece(0, self.system, solved))
+        return self.parts.solution(ending, self.contacts)
 
-    def _stopped(self) -> str:
-        self.parts.status = 1
-        return f"stopped by an event at t = {self.t:.9g}"
-
-    def _fraction(self) -> float:
-        return (self.t - self.task.t0) / (self.task.t1 - self.task.t0)
+    def _at_end(self, stopped: bool) -> str:
+        self.parts.status = int(stopped)
+        wrong = self.contacts.at_end(self.system, self.t, self.y) if self.contacts else ""
+        if wrong:
+            self.parts.status = -1
+            return wrong
+        remark = f" ({self.parts.start.message})" if self.parts.start and self.parts.start.message else ""
+        return (f"stopped by an event at t = {self.t:.9g}" if stopped else "the end was reached") + remark
 
     def _interrupt(self) -> bool:
         """All that acts at this time; whether the run stops here."""
         stop = False
-        for clock in self.clocks:
-            if clock.next_time(self.t) == self.t and self.t != self.task.t1:
-                stop |= self._change(clock.act(Moment(self.system, self.t, self.y)))
-        for number in self.fired:
+        if self.t != self.task.t1:
+            for clock in self.clocks:
+                if clock.next_time(self.t) == self.t:
+                    stop |= self._change(clock.act(Moment(self.system, self.t, self.y)))
+        for number in [number for number in self.fired if number < len(self.events)]:
             event = self.task.events[number]
             if event.action is not None:
                 role = f"events[{number}].action"
@@ -118,35 +142,52 @@ class PiecewiseRun:
             if self.left[number]:
                 self.left[number] -= 1
                 stop |= self.left[number] == 0
+        if self.switches and self.t == self._before(self.switches[0]):
+            self.t = 2 * self.switches.pop(0) - self.t
+        self.solved = self.system
+        if self.contacts is not None and self.t != self.task.t1 and not stop:
+            fired = [self.watches[k - len(self.events)] for k in self.fired if k >= len(self.events)]
+            self.y, self.solved = self.contacts.update(self.system, self.t, self.y, fired)
+            self.watches = self.solved.watches
+            again = {(watch.contact, watch.what) for watch in fired}
+            self.fired = [k for k in self.fired if k < len(self.events)] + [
+                len(self.events) + k
+                for k, watch in enumerate(self.watches)
+                if (watch.contact, watch.what) in again
+            ]
         return stop
 
     def _change(self, change: Change) -> bool:
         self.system, self.y = change.system, change.y
         return change.stop
 
+    def _before(self, switch: float) -> float:
+        """Just before a time at which forces jump."""
+        task = self.task
+        return switch - task.direction * 4 * np.spacing(max(abs(task.t0), abs(task.t1)))
+
     def _next_stop(self) -> float:
         """Where this piece ends at the latest."""
-        times = [clock.next_time(math.nextafter(self.t, math.inf)) for clock in self.clocks]
-        return min([*times, self.task.t1]) if self.task.direction > 0 else self.task.t1
+        direction = self.task.direction
+        times = [clock.next_time(math.nextafter(self.t, direction * math.inf)) for clock in self.clocks]
+        times += [self._before(switch) for switch in self.switches[:1]]
+        return direction * min(direction * time for time in (*times, self.task.t1))
 
     def _piece(self) -> Outcome:
         """Run up to the next interruption; how that ended."""
-        run, options = self._new_run(self._next_stop()), self.options
+        run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
         legs, outcome = carry_out(
-            run,
-            options.relay,
-            options.at_rest and not self.parts.count,
-            options.repair and not self.parts.count,
-            False,
+            run, options.relay, options.at_rest and first, first and options.repair, False
         )
         last = legs[-1]
         self.implicit = last.stepper.implicit
-        self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.system))
-        moved = last.t != self.t
-        self.repeated = 0 if moved else self.repeated + 1
+        self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
+        self.repeated = 0 if last.t != self.t else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
+        if self.system.unknowns:
+            self.system = self.system.with_unknowns(last.system.unknowns_in(last.context))
         self.fired = []
         if outcome.code == loop.TERMINATED:
             self.fired = [
@@ -162,25 +203,24 @@ class PiecewiseRun:
     def _new_run(self, stop: float) -> Run:
         task, options = self.task, self.options
         name, method = task.name, options.method
-        if options.relay and self.implicit:
-            name, method = STIFF_METHOD, registry()[STIFF_METHOD].method
-        elif options.relay:
-            name, method = AUTO_METHOD, registry()[AUTO_METHOD].method
-        stepper = new_stepper(self.system, name, method, task.t0, task.t1, options.projection, options.step)
-        counted = [
+        if options.relay:
+            name = STIFF_METHOD if self.implicit else AUTO_METHOD
+            method = registry()[name].method
+        stepper = new_stepper(self.solved, name, method, task.t0, task.t1, options.projection, options.step)
+        events = [
             Event(event.function, int(left or event.terminal or 0), event.direction)
             for event, left in zip(self.events, self.left, strict=True)
         ]
         return Run(
             task._replace(
-                system=self.system,
+                system=self.solved,
                 name=name,
                 stepper=stepper,
                 t0=self.t,
                 t1=stop,
                 y0=self.y,
                 t_eval=self._times(stop),
-                events=counted,
+                events=events + [watch.event for watch in self.watches],
                 first_step=task.first_step if not self.parts.count else None,
                 max_steps=max(task.max_steps - self.parts.tried, 1),
                 steps_before=self.parts.tried,
@@ -256,6 +296,11 @@ class _Parts:
         self.tried = self.counts["steps"] + self.counts["rejections"]
         self.status, self.outcome = fields["status"], fields["outcome"]
 
+    def add_point(self, t: float, y: np.ndarray, piece: Piece) -> None:
+        """The only point of a run that did not get anywhere."""
+        self.rows["t"], self.rows["states"] = [np.array([t])], [y[np.newaxis].copy()]
+        self.pieces, self.points = [piece], 1
+
     def _drop_repeated(self, t: float) -> None:
         """With output times, the point where a piece begins is not that of the end of the one before."""
         if self.task.t_eval is not None and self.rows["t"] and self.rows["t"][-1][-1] == t:
@@ -265,7 +310,7 @@ class _Parts:
                     self.rows[name].pop()
             self.points -= 1
 
-    def solution(self, ending: str) -> Solution:
+    def solution(self, ending: str, contacts: ContactChanges | None) -> Solution:
         """All pieces as one."""
         task, size = self.task, self.task.system.state_size
         empty = {"t": np.zeros(0), "states": np.zeros((0, size))}
@@ -299,5 +344,7 @@ class _Parts:
         fields["status"] = self.status
         fields["outcome"] = ending + rank_fell(fields["singular_times"])
         fields["pieces"] = tuple(self.pieces)
+        if contacts is not None:
+            fields["impacts"] = contacts.impacts.impacts()
         solution = Solution(fields)
         return solution if self.first is None else checked_solution(solution, self.first)

@@ -178,8 +178,8 @@ def solve(
         t0,
     )
     relay = method == AUTO and step is None and projection is None
-    if any(event.action is not None for event in task.events):
-        arguments.refuse_in_pieces(stepper, system, motion, "events: an action")
+    if task.system.contacts or any(event.action is not None for event in task.events):
+        arguments.refuse_in_pieces(task, motion)
         options = Options(chosen, relay, projection, step, v0 is None, repair, progress)
         return run_in_pieces(task, options)
     run = Run(task)
