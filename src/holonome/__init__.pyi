@@ -28,6 +28,7 @@ from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
 from holonome.errors import SingularSystem as SingularSystem
+from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile
 from holonome.formulations.compliant import Compliant as Compliant
 from holonome.formulations.contract import Formulation as Formulation
@@ -60,6 +61,8 @@ from holonome.results.history import History as History
 from holonome.results.solution import Solution as Solution
 from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
+from holonome.solving.simulator import Simulator as Simulator
+from holonome.solving.simulator import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve
 
 __version__: str

@@ -86,6 +86,12 @@ class CompiledSystem:
             parts += [SolvedBlock.vector(context, name, begin) for name in ("last_state", "values")]
         return np.concatenate(parts)
 
+    def has_solved(self, context: np.ndarray) -> bool:
+        """Whether variables were solved for in a context."""
+        return any(
+            SolvedBlock.of(context, PARAMETERS + offset)["found"] for offset, _ in self._solved.values()
+        )
+
     def recall_solved(self, context: np.ndarray, solved: np.ndarray) -> None:
         """Let a context go on from there."""
         at = 0

@@ -80,6 +80,10 @@ class Parameters(Mapping):
         """The same parameters and inputs with other values."""
         flat = self.flat.copy()
         self.write(flat, values)
+        return self.with_flat(flat)
+
+    def with_flat(self, flat: np.ndarray) -> Parameters:
+        """The same parameters and inputs with these values, one after the other."""
         flat.flags.writeable = False
         other = object.__new__(Parameters)
         other.__dict__.update(self.__dict__)

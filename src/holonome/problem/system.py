@@ -456,6 +456,13 @@ class System(CompiledSystem):
             other._check_elements(self.parameters)
         return other
 
+    def with_values(self, flat: np.ndarray) -> System:
+        """The same system with these values of parameters and inputs, as they lie one after the other."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.parameters = self.parameters.with_flat(flat.copy())
+        return other
+
     def with_unknowns(self, values: Any) -> System:
         """The same system with other guesses for its unknowns; shares all compiled code."""
         other = object.__new__(type(self))

@@ -29,7 +29,8 @@ from holonome.solving.run import Outcome, Run, Task
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
 from holonome.solving.tolerances import default_tolerance
 
-_REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
+REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
+"""Codes with which a run refuses its start, which consistent values nearby may cure."""
 
 
 def solve(
@@ -208,8 +209,8 @@ def _carry_out(
     """Run to the end; where the start is refused, from consistent values near it."""
     start, legs = None, [run]
     code = run.first_advance()
-    if code in _REFUSED and _may_start_elsewhere(run):
-        start = _consistent_start(run, at_rest, repair)
+    if code in REFUSED and _may_start_elsewhere(run):
+        start = consistent_start(run, at_rest, repair)
         code = run.first_advance()
     if code == loop.FULL:
         with Interruption():
@@ -228,7 +229,7 @@ def _may_start_elsewhere(run: Run) -> bool:
     return run.system.mechanical and run.tried == 0 and not run.event_failed()
 
 
-def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
+def consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
     """Consistent values near those given, with which the run begins again."""
     system, t0, y0 = run.system, run.task.t0, run.first
     n = system.n
