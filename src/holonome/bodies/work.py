@@ -28,7 +28,9 @@ def integral(solution: Solution, rate: Callable[[Solution], np.ndarray]) -> np.n
         return np.zeros(t.size)
     h = np.diff(t)
     nodes = (t[:-1, None] + h[:, None] * (1 + _NODES) / 2).ravel()
-    values = rate(solution.changed(t=nodes, states=_states(solution, nodes))).reshape(h.size, -1)
+    pieces = tuple(piece._replace(begin=_NODES.size * piece.begin) for piece in solution.pieces)
+    between = solution.changed(t=nodes, states=_states(solution, nodes), pieces=pieces)
+    values = rate(between).reshape(h.size, -1)
     return np.concatenate([[0.0], np.cumsum(values @ _WEIGHTS * h / 2)])
 
 
@@ -36,7 +38,7 @@ def _states(solution: Solution, times: np.ndarray) -> np.ndarray:
     """States (q, v, s) at times between the points."""
     if solution.sol is not None:
         return np.concatenate(solution.sol(times)).T
-    if solution.njev == 0:
+    if solution.njev == 0 or solution.pieces:
         return np.concatenate(
             [_again(solution, k, part) for k, part in enumerate(np.split(times, len(times) // 4))]
         )
@@ -51,7 +53,7 @@ def _states(solution: Solution, times: np.ndarray) -> np.ndarray:
 
 def _again(solution: Solution, k: int, times: np.ndarray) -> np.ndarray:
     """States between two points, by a run of its own from the first of them."""
-    system, t, n = solution.system, solution.t, solution.system.n
+    system, t, n = solution.solved_at(k), solution.t, solution.system.n
     y = solution.states[k, : system.state_size].copy()
     if t[k] == t[k + 1]:
         return np.tile(y, (times.size, 1))

@@ -267,6 +267,7 @@ def run_fields(columns: int, events: int, rows: int) -> dict[str, Any]:
         "event_exact": events,
         "event_direction": events,
         "event_terminal": events,
+        "event_fired": events,
     }
 
 

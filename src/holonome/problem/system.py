@@ -333,6 +333,10 @@ class System(CompiledSystem):
             "mechanism, hn.Solution.load(file, m)"
         )
 
+    def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
+        """Of the multipliers of this system, (m, points), those of its constraints without contacts."""
+        return lam
+
     def objection(self, solution: Any) -> str:
         """Why a run that reached its end shall not count as a success; empty if nothing is wrong."""
         return ""

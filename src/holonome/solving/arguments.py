@@ -176,3 +176,16 @@ def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
     for argument, used in given.items():
         if used:
             raise ValueError(f"{argument}: it has no meaning for a problem of index 2 or 3; leave it out")
+
+
+def refuse_in_pieces(stepper: Any, system: Any, motion: str, what: str) -> None:
+    """What cannot begin anew in the middle of a run."""
+    if not system.mechanical:
+        raise ValueError(f"{what}: problems of index 2 and 3 cannot be interrupted; leave it out")
+    if motion != "all":
+        raise ValueError(f"{what}: motion='smooth' cannot be interrupted; leave one of them out")
+    if stepper.known_times(0.0) is not None:
+        raise ValueError(
+            f"{what}: a method of constant order begins with known points and cannot be interrupted; choose "
+            "another method"
+        )

@@ -180,6 +180,10 @@ class Run:
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
 
+    def begins_at_events(self, numbers: Sequence[int], span: float) -> None:
+        """Events that were located where this run begins, part of one of this length, are not found again."""
+        RunState.vector(self.memory, "event_fired")[list(numbers)] = span
+
     def use_history(self, history: Callable[[np.ndarray], Any]) -> None:
         """Begin with the solution at a few points; ``history`` computes it from a consistent start."""
         self._history = history

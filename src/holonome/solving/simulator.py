@@ -19,12 +19,12 @@ from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
 from holonome.problem.event import as_events
 from holonome.solving import arguments
+from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.diagnosis import message
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method, resolve
 from holonome.solving.run import Outcome, Task
-from holonome.solving.solve import REFUSED, consistent_start, new_stepper
 from holonome.solving.tolerances import default_tolerance
 
 _A_WHILE = 1.0
