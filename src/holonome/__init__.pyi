@@ -59,8 +59,10 @@ from holonome.problem.system import System as System
 from holonome.results.general import HigherIndexSolution as HigherIndexSolution
 from holonome.results.history import History as History
 from holonome.results.solution import Solution as Solution
+from holonome.results.solution import Stairs as Stairs
 from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
+from holonome.solving.sampled import Sampled as Sampled
 from holonome.solving.simulator import Simulator as Simulator
 from holonome.solving.simulator import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve

@@ -294,6 +294,11 @@ ARGUMENTS: dict[str, Kind] = {
     "camera": numbers("two angles in degrees", lambda angles: angles.shape == (2,)),
     "direction": number("a positive or negative number, or 0 for both", lambda x: not math.isnan(x)),
     "stop": TRUTH,
+    "Sampled.law": FUNCTION,
+    "Sampled.every": POSITIVE,
+    "Sampled.delay": NOT_NEGATIVE,
+    "Sampled.offset": NOT_NEGATIVE,
+    "Sampled.inputs": optional(either(TEXT, NAMES)),
     "terminal": optional(either(TRUTH, Kind("a number of occurrences", whole(0).read))),
 }
 """The kinds of all arguments whose check needs nothing but their value."""

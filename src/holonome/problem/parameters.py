@@ -60,6 +60,11 @@ class Parameters(Mapping):
         shape, offset = self._all[name]
         return slice(offset, offset + math.prod(shape))
 
+    @property
+    def of_inputs(self) -> slice:
+        """Where the inputs lie in the flat array: at its end."""
+        return slice(min((offset for _, offset in self._places["u"].values()), default=self.size), self.size)
+
     def own(self, argument: str, given: Any) -> dict[str, Any]:
         """Values given as ``parameters`` or as ``inputs``, which must name what they say."""
         kind, other = _KINDS[argument]

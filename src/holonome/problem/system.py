@@ -226,8 +226,7 @@ class System(CompiledSystem):
 
     def _refuse_inputs(self, model: Model) -> None:
         """Inputs may jump; what depends on them must be allowed to."""
-        places = self.parameters.layout_of("u").values()
-        inputs = self.symbols["p"][min((offset for _, offset in places), default=self.parameters.size) :]
+        inputs = self.symbols["p"][self.parameters.of_inputs]
         parts = {
             "mass": model.M,
             "constraint": model.g,

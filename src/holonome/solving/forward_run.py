@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class ForwardRun(Run):
     so that steps are the same to the last digit.
     """
 
+    fired: Sequence[int] = ()  # events that ended the last stretch
     room = 0  # for times at which steps end
 
     def __init__(self, task: Task) -> None:
@@ -84,6 +86,8 @@ class ForwardRun(Run):
         self._renew_context()
         self.t0, self.t1, self.first, self.trusted, self.begun = t, t1, y, trusted, False
         self.poles, self.full = (), []
+        if self.fired:
+            self.begins_at_events(self.fired, t1 - t)
         if self.may_stop:
             self._enter_stops(t, t1)
 

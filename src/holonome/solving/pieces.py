@@ -17,6 +17,7 @@ from holonome.integrators import loop
 from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
+from holonome.problem.parameters import Parameters
 from holonome.results.solution import Piece, Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.diagnosis import rank_fell
@@ -24,6 +25,9 @@ from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
 from holonome.solving.run import Outcome, Run, Task
+
+_ROWS = 64
+"""Of the first buffers of a piece, which is often short."""
 
 _STUCK = 200
 """Interruptions one after the other at the same time after which a run gives up."""
@@ -131,6 +135,7 @@ class PiecewiseRun:
 
     def _piece(self) -> Outcome:
         """Run up to the next interruption; how that ended."""
+        self.parts.note_inputs(self.t, self.system.parameters)
         run, options = self._new_run(self._next_stop()), self.options
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
@@ -141,6 +146,8 @@ class PiecewiseRun:
             options.repair and not self.parts.count,
             False,
         )
+        for leg in legs:
+            leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
         self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.system))
@@ -184,7 +191,8 @@ class PiecewiseRun:
                 first_step=task.first_step if not self.parts.count else None,
                 max_steps=max(task.max_steps - self.parts.tried, 1),
                 steps_before=self.parts.tried,
-            )
+            ),
+            _ROWS,
         )
 
     def _times(self, stop: float) -> np.ndarray | None:
@@ -192,8 +200,8 @@ class PiecewiseRun:
         times, direction = self.task.t_eval, self.task.direction
         if times is None:
             return None
-        ahead = times[direction * times >= direction * self.t]
-        return ahead[direction * ahead <= direction * stop] if stop != self.task.t1 else ahead
+        begin = np.searchsorted(direction * times, direction * self.t)
+        return times[begin : np.searchsorted(direction * times, direction * stop, "right")]
 
 
 def _acting(event: Event) -> Event:
@@ -215,6 +223,7 @@ class _Parts:
         self.outputs: list[tuple[Any, float]] = []
         self.counts = dict.fromkeys(SUMMED, 0)
         self.pieces: list[Piece] = []
+        self.trace: list[tuple[float, np.ndarray]] = []  # inputs, where they change
         self.methods: dict[str, None] = {}
         self.fields: dict[str, Any] = {}
         self.start: Any = None
@@ -255,6 +264,14 @@ class _Parts:
         self.count += 1
         self.tried = self.counts["steps"] + self.counts["rejections"]
         self.status, self.outcome = fields["status"], fields["outcome"]
+
+    def note_inputs(self, t: float, parameters: Parameters) -> None:
+        """Where a piece begins: what the inputs are from there on."""
+        values = parameters.flat[parameters.of_inputs]
+        if values.size and not (self.trace and np.array_equal(self.trace[-1][1], values)):
+            if self.trace and self.trace[-1][0] == t:
+                self.trace.pop()
+            self.trace.append((t, values))
 
     def _drop_repeated(self, t: float) -> None:
         """With output times, the point where a piece begins is not that of the end of the one before."""
@@ -299,5 +316,7 @@ class _Parts:
         fields["status"] = self.status
         fields["outcome"] = ending + rank_fell(fields["singular_times"])
         fields["pieces"] = tuple(self.pieces)
+        if self.trace:
+            fields["trace"] = np.array([[t, *values] for t, values in self.trace])
         solution = Solution(fields)
         return solution if self.first is None else checked_solution(solution, self.first)

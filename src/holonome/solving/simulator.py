@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from holonome.solving.diagnosis import message
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method, resolve
+from holonome.solving.now import Now
 from holonome.solving.run import Outcome, Task
 from holonome.solving.tolerances import default_tolerance
 
@@ -59,6 +60,7 @@ class Snapshot:
     clock: tuple = field(repr=False)
     anew: bool = field(repr=False)
     trusted: bool = field(repr=False)
+    fired: tuple = field(repr=False)
     size: int = field(repr=False)
     changes: tuple = field(repr=False)
 
@@ -67,8 +69,9 @@ class Simulator:
     """A system or mechanism that is simulated step by step, with inputs that change on the way.
 
     ``sim.step(dt)`` goes on where the last step ended: the size of internal steps, their order,
-    factorizations and all that a method remembers are kept.  ``sim.step(dt, torque=1.2)`` changes inputs, which may jump, so
-    the method begins anew, exactly as :func:`solve` does with the present state as its start.
+    factorizations and all that a method remembers are kept.  ``sim.step(dt, torque=1.2)`` changes inputs,
+    which may jump, so the method begins anew, exactly as :func:`solve` does with the present state as its
+    start.
 
     Parameters
     ----------
@@ -221,7 +224,7 @@ class Simulator:
 
     def _reset_to(self, t: float, y: np.ndarray, trusted: bool) -> None:
         run = self._run
-        run.t0 = run.t1 = t
+        run.t0, run.t1, run.fired = t, t, ()
         run.memory[:] = run.empty
         run.memory[run.stepper.given[0]] = y
         run.memory[_T] = t
@@ -289,7 +292,9 @@ class Simulator:
             raise
         self.terminated = code == loop.TERMINATED
         self._anew, self._trusted = self.terminated, False
+        run.fired = []
         if self.terminated:
+            run.fired = [i for i, times in enumerate(self.t_events) if times.size and times[-1] == self.t]
             self._forget_terminal()
 
     def _begin(self, t: float, y: np.ndarray, t1: float) -> int:
@@ -344,6 +349,7 @@ class Simulator:
             self._clock,
             self._anew,
             self._trusted,
+            tuple(run.fired),
             run.memory.size,
             run.changes(),
         )
@@ -362,6 +368,7 @@ class Simulator:
         run = self._run
         run.restore(snapshot.flat, snapshot.size, snapshot.changes)
         run.t0 = run.t1 = snapshot.t
+        run.fired = snapshot.fired
         self._clock, self._anew, self._trusted = snapshot.clock, snapshot.anew, snapshot.trusted
         self.terminated = False
 
@@ -500,29 +507,27 @@ class Simulator:
 
     def joint(self, name: str) -> Any:
         """Coordinates and rates of a joint of a mechanism, as numbers: ``sim.joint("A").angle``."""
-        return _of_now(self._named.joint(name))
+        return self._now.joint(name)
 
     def body(self, name: str, frame: str | None = None) -> Any:
         """A body of a mechanism: ``sim.body("tool").point("P")``."""
-        return _of_now(self._named.body(name, frame))
+        return self._now.body(name, frame)
 
     def reaction(self, name: str, frame: str | None = None) -> Any:
         """What a joint does to its second body: ``.force`` and ``.moment``."""
-        return _of_now(self._named.reaction(name, frame))
+        return self._now.reaction(name, frame)
 
     def effort(self, name: str) -> Any:
         """What a force, spring or drive of a mechanism exerts."""
-        return self._named.effort(name)[..., 0]
+        return self._now.effort(name)
 
     def power(self, name: str) -> Any:
         """The power that a force, spring or drive of a mechanism puts in."""
-        return self._named.power(name)[..., 0]
+        return self._now.power(name)
 
     @property
-    def _named(self) -> Any:
-        """What can be asked by name, at this state."""
-        system = self.system
-        return system.named_results(_Now(system, np.array([self.t]), self))
+    def _now(self) -> Now:
+        return Now(self.system, self.t, self)
 
     def __repr__(self) -> str:
         return f"Simulator({self._run.system.name!r}, t={self.t:.9g}, method={self._run.task.name!r})"
@@ -531,30 +536,3 @@ class Simulator:
 _T = RunState.places.t
 _KIND = ("system", "sizes", "parameters", "method", "step", "rtol", "atol", "events")
 _DENSE = {"derivative": dense_derivative, "multipliers": dense_multipliers}
-
-
-class _Now:
-    """One state, with the attributes of a solution of one point."""
-
-    def __init__(self, system: Any, t: np.ndarray, simulator: Simulator) -> None:
-        self.system, self.t, self._simulator = system, t, simulator
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name not in ("q", "v", "s", "a", "lam", "w"):
-            raise AttributeError(name)
-        return getattr(self._simulator, name)[:, None]
-
-
-def _of_now(result: Any) -> Any:
-    """A result of one point without the axis of points."""
-    values = {item.name: getattr(result, item.name) for item in fields(result)}
-    return replace(result, **{name: _without_points(name, value) for name, value in values.items()})
-
-
-def _without_points(name: str, value: Any) -> Any:
-    if name in ("_points", "_center", "kinds") or not isinstance(value, np.ndarray | dict):
-        return value
-    if isinstance(value, dict):
-        return {key: float(entry[0]) for key, entry in value.items()}
-    value = value[0] if name == "matrix" else value[..., 0]
-    return float(value) if value.ndim == 0 else value
