@@ -105,15 +105,13 @@ class ForwardRun(Run):
         return self.advance_all()
 
     def _renew_context(self) -> None:
-        """Forget what kernels have remembered, but not what is solved for inside evaluations."""
-        context, system, stepper = self.context, self.system, self.stepper
-        if not system.solves:
-            context[: self.kept] = self.new_context
-        else:
-            found, solved = system.has_solved(context), system.solved_in(context)
-            context[: self.kept] = self.new_context
-            if found:
-                system.recall_solved(context, solved)
+        """Forget what kernels have remembered; what is solved for inside evaluations becomes a guess."""
+        context, stepper = self.context, self.stepper
+        if self.system.solves:
+            self.system = self.system.with_solved(context)
+        context[: self.kept] = self.new_context
+        if self.system.solves:
+            self.system.fill_guess(context)
         if stepper.left_out:
             Context.vector(context, "left_out")[:] = 0.0
             stepper.left_out = ()

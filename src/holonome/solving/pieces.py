@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from holonome.errors import HolonomeError
 from holonome.integrators import loop
 from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
@@ -84,14 +85,20 @@ class PiecewiseRun:
             while not ending:
                 try:
                     stopped = self._interrupt()
+                    if stopped or self.t == goal:
+                        ending = "the end was reached" if not stopped else self._stopped()
+                        break
+                    outcome = self._piece()
                 except Interrupted as error:
                     ending = str(error)
                     self.parts.status = -1
                     break
-                if stopped or self.t == goal:
-                    ending = "the end was reached" if not stopped else self._stopped()
+                except HolonomeError as error:
+                    if not self.parts.count:
+                        raise
+                    ending = f"stopped at t = {self.t:.6g}: {error}"
+                    self.parts.status = -1
                     break
-                outcome = self._piece()
                 show(self._fraction())
                 if outcome.code not in (loop.DONE, loop.TERMINATED):
                     ending = self.parts.outcome
@@ -154,6 +161,8 @@ class PiecewiseRun:
         moved = last.t != self.t
         self.repeated = 0 if moved else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
+        if self.system.solves:
+            self.system = self.system.with_solved(last.context)
         self.fired = []
         if outcome.code == loop.TERMINATED:
             self.fired = [

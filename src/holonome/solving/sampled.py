@@ -104,8 +104,6 @@ class SampledClock:
     def __init__(self, controllers: Sequence[Sampled], system: Any, t0: float, t1: float) -> None:
         if t1 < t0:
             raise ValueError("controllers: they cannot sample a run backward in time; exchange its times")
-        if not system.inputs and controllers:
-            raise ValueError("controllers: the system has no inputs to be set; give it inputs={...}")
         self.margin = _MARGIN * np.spacing(max(abs(t0), abs(t1)))
         self.end = t1 - self.margin
         self.loops = [_Loop(number, item, system, t0) for number, item in enumerate(controllers)]
@@ -184,7 +182,7 @@ class _Loop:
             if name not in system.inputs:
                 raise ValueError(
                     f"controllers[{number}].inputs: {name!r} unknown; this system has "
-                    f"{', '.join(system.inputs)}"
+                    f"{', '.join(system.inputs) or 'none'}"
                 )
         self.inputs = tuple(self.owned or system.inputs)
         self.state = copy.deepcopy(controller.state)
@@ -228,6 +226,10 @@ class _Loop:
                     f"it returned {unknown[0]!r}, which is none of its inputs {', '.join(names)}"
                 )
             return {name: value for name, value in answer.items() if value is not None}
+        if not names:
+            raise ValueError(
+                f"it returned {shown(answer)}, but the system has no inputs; give it inputs={{...}}"
+            )
         if len(names) == 1:
             return {names[0]: _number_in(answer)}
         values = np.asarray(answer, dtype=float)

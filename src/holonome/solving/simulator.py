@@ -215,12 +215,14 @@ class Simulator:
         """Initial values, and whether they had to be made consistent."""
         run = self._run
         code = run.try_start(t0, y0, t0 + _A_WHILE)
-        if code in REFUSED and not run.event_failed():
+        made = code in REFUSED and not run.event_failed()
+        if made:
             run.settle_task()
-            return consistent_start(run, at_rest, self._repair).state, True
+            y0 = consistent_start(run, at_rest, self._repair).state
+            code = run.first_advance()
         if code != loop.FULL:
             raise StepFailed(self._why(code))
-        return y0, False
+        return y0, made
 
     def _reset_to(self, t: float, y: np.ndarray, trusted: bool) -> None:
         run = self._run
@@ -279,7 +281,7 @@ class Simulator:
         run, memory, anew = self._run, self._run.memory, self._anew
         at = run.stepper.given[0]
         t, y, flat = memory[_T], memory[at].copy(), None
-        solved = self._solved()
+        context = run.context[: run.kept].copy() if run.system.solves else None
         if inputs:
             flat = run.flat.copy()
             self._set_inputs(inputs)
@@ -288,7 +290,7 @@ class Simulator:
             if code != loop.DONE and code != loop.TERMINATED:
                 raise KeyboardInterrupt if code == loop.STOPPED else StepFailed(self._why(code))
         except BaseException:
-            self._take_back(float(t), y, flat, solved)
+            self._take_back(float(t), y, flat, context)
             raise
         self.terminated = code == loop.TERMINATED
         self._anew, self._trusted = self.terminated, False
@@ -307,23 +309,16 @@ class Simulator:
             code = run.advance_all()
         return code
 
-    def _take_back(self, t: float, y: np.ndarray, flat: np.ndarray | None, solved: Any) -> None:
+    def _take_back(self, t: float, y: np.ndarray, flat: np.ndarray | None, context: Any) -> None:
         """Be as before a step that failed; the next one begins anew."""
         run = self._run
         if flat is not None:
             run.write(0, flat)
-        if solved is not None:
-            run.system.recall_solved(run.context, solved)
+        if run.system.solves:
+            run.context[: run.kept] = context
         run.memory[run.stepper.given[0]] = y
         run.memory[_T] = run.t0 = run.t1 = t
         self._anew = True
-
-    def _solved(self) -> np.ndarray | None:
-        """What was solved for inside the last evaluation."""
-        run = self._run
-        if run.system.solves and run.system.has_solved(run.context):
-            return run.system.solved_in(run.context)
-        return None
 
     def _forget_terminal(self) -> None:
         """The next step may end at the same events again."""
@@ -463,7 +458,8 @@ class Simulator:
         """The system at this state: ``sim.state.energy``, ``sim.state.derivative("a", by="u")``."""
         y, n = self._y, self._n
         parts = (y[:n].copy(), y[n : 2 * n].copy(), y[2 * n :].copy()) if n else (y.copy(),)
-        return State(self.system, self.t, *parts)
+        system = self.system.with_solved(self._run.context) if self.system.solves else self.system
+        return State(system, self.t, *parts)
 
     @property
     def a(self) -> np.ndarray:
@@ -484,9 +480,7 @@ class Simulator:
         if not size:
             return out[:0]
         compiled, zero = kernels(system), np.zeros(y.size + 2)
-        context, solved = compiled.context(system), self._solved()
-        if solved is not None:
-            system.recall_solved(context, solved)
+        context = compiled.context(system.with_solved(self._run.context) if system.solves else system)
         status = run_kernel(getattr(compiled, name), self.t, y, zero, context, out)
         if status == SINGULAR and name in _DENSE:
             status = run_kernel(_DENSE[name].address, self.t, y, zero, context, out)
