@@ -1,6 +1,7 @@
 """The public names, listed only here.  `__init__.py` reads this list, as do editors and type checkers."""
 
 from holonome import bodies as bodies
+from holonome import control as control
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot

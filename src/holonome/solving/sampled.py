@@ -12,14 +12,11 @@ import numpy as np
 
 from holonome.arguments import check_fields, shown
 from holonome.errors import HolonomeError
+from holonome.solving.asking import Asking
 from holonome.solving.moment import Change, Interrupted, Moment
-from holonome.solving.now import Now
-from holonome.tracing import argument_names
 
 _MARGIN = 8
 """Instants that are closer than this many roundings are one."""
-
-_BY_NAME = ("joint", "body", "reaction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +170,7 @@ class _Loop:
     """One controller in a run."""
 
     def __init__(self, number: int, controller: Sampled, system: Any, t0: float) -> None:
-        self.number, self.law = number, controller.law
-        self.role = f"controllers[{number}].law"
+        self.number = number
         self.every, self.delay, self.begin = controller.every, controller.delay, t0 + controller.offset
         self.ticks = 0
         self.owned = controller.inputs or ()
@@ -186,15 +182,8 @@ class _Loop:
                 )
         self.inputs = tuple(self.owned or system.inputs)
         self.state = copy.deepcopy(controller.state)
-        self.names = argument_names(self.law, self.role)
-        known = _known(system, controller.state is not None)
-        unknown = [name for name in self.names if name not in known]
-        if unknown:
-            remedy = "; give state={...} for its memory" if unknown[0] == "state" else ""
-            raise TypeError(
-                f"{self.role}: its argument {unknown[0]!r} is not known; it may ask for {', '.join(known)}"
-                f"{remedy}"
-            )
+        further = () if controller.state is None else ("state",)
+        self.asked = Asking(controller.law, f"controllers[{number}].law", system, further)
 
     @property
     def next_tick(self) -> float:
@@ -203,19 +192,12 @@ class _Loop:
     def called(self, moment: Moment) -> dict[str, Any]:
         """Values by name, checked."""
         try:
-            answer = self.law(**{name: self._value(name, moment) for name in self.names})
+            answer = self.asked(moment, state=self.state)
             return {} if answer is None else self._by_name(answer)
         except Exception as error:
             kind = "" if isinstance(error, HolonomeError) else f"{type(error).__name__}: "
             what = f"{kind}{error}" if str(error) else type(error).__name__
             raise Interrupted(f"controllers[{self.number}] failed at t = {moment.t:.9g}: {what}") from error
-
-    def _value(self, name: str, moment: Moment) -> Any:
-        if name == "state":
-            return self.state
-        if name in _BY_NAME:
-            return getattr(Now(moment.system, moment.t, moment.state), name)
-        return moment.value(name, self.role)
 
     def _by_name(self, answer: Any) -> dict[str, Any]:
         names = self.inputs
@@ -245,11 +227,3 @@ def _number_in(answer: Any) -> Any:
     if isinstance(answer, list | tuple | np.ndarray) and np.shape(answer) == (1,):
         return float(answer[0])
     return answer
-
-
-def _known(system: Any, has_state: bool) -> list[str]:
-    """What a law may ask for."""
-    names = ["t", *("qv" if system.n else "x"), "p", "u"]
-    names += ["s"] * bool(system.n and system.states) + ["w"] * bool(system.unknowns)
-    names += ["a"] * bool(system.n) + ["lam"] * bool(system.m) + ["state"] * has_state
-    return [*names, *_BY_NAME] if hasattr(system, "joint_named") else names

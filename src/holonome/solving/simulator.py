@@ -18,6 +18,7 @@ from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
 from holonome.problem.event import as_events
+from holonome.results.solution import Solution
 from holonome.solving import arguments
 from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.diagnosis import message
@@ -438,6 +439,21 @@ class Simulator:
     @property
     def _y(self) -> np.ndarray:
         return self._run.memory[self._run.stepper.given[0]]
+
+    @property
+    def y(self) -> np.ndarray:
+        """Positions, velocities and first-order states together."""
+        return self._y.copy()
+
+    @property
+    def solution(self) -> Solution:
+        """A solution with this point alone, for pictures: ``hn.plot.plot_motion(sim.solution)``."""
+        counts = dict.fromkeys(("nfev", "steps", "rejections", "projections"), 0)
+        task = self._run.task
+        known = {"system": self.system, "method": task.name, "status": 0, "outcome": "a state"}
+        tolerances = {"rtol": task.rtol, "atol": task.atol}
+        points = {"t": np.array([self.t]), "states": self.y[np.newaxis]}
+        return Solution({**known, **counts, **tolerances, **points})
 
     @property
     def q(self) -> np.ndarray:
