@@ -295,6 +295,7 @@ ARGUMENTS: dict[str, Kind] = {
     "direction": number("a positive or negative number, or 0 for both", lambda x: not math.isnan(x)),
     "stop": TRUTH,
     "Sampled.law": FUNCTION,
+    "dt": POSITIVE,
     "every": POSITIVE,
     "time_limit": optional(POSITIVE),
     "Sampled.delay": NOT_NEGATIVE,
