@@ -380,7 +380,7 @@ def test_interruption_leaves_the_state():
     def force(q):
         if pressed:
             raise KeyboardInterrupt
-        return np.array([float(str(1.0))])
+        return np.array([1.0 + 0.0 * float(str(float(q[0])))])
 
     sim = hn.Simulator(hn.System(1.0, force, names=["x"]), [0.0])
     sim.step(0.25)
