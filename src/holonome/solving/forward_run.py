@@ -19,6 +19,7 @@ from holonome.solving.run import Run, Task
 
 _ROWS, _FEWEST_TIMES = 64, 16
 _AT = RunState.places
+_WATCH = _AT.watch
 _, _write_times = RunState.stretch("t", "t_end")
 _, _write_counts = RunState.stretch("nfev", "projections")
 _, _write_rows = RunState.stretch("points", "found")
@@ -41,6 +42,8 @@ class ForwardRun(Run):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
+        if not self.stepper.projects_anyway:
+            self.memory[_WATCH] = 0.0  # nobody asks when the rank fell, and finding out would cost much
         self.empty = self.memory.copy()
         self.flat = task.system.parameters.flat.copy()
         self.kept = PARAMETERS + task.system.context_size
