@@ -65,18 +65,20 @@ class ForwardRun(Run):
         at = slice(PARAMETERS + begin, PARAMETERS + end)
         self.new_context[at] = self.context[at] = values
 
-    def begin_at(self, t: float, y: np.ndarray, t1: float, trusted: bool = False) -> int:
-        """Begin there as a new run does, and go on to t1; a code of the loop."""
+    def begin_at(self, t: float, y: np.ndarray, t1: float, trusted: Sequence[int] | None = None) -> int:
+        """Begin there as a new run does, and go on to t1; a code of the loop.  If the state is known to be
+        consistent, ``trusted`` says which rows are left out.
+        """
         self._prepare(t, y, t1, trusted)
         return self.advance_all()
 
     def try_start(self, t: float, y: np.ndarray, t1: float) -> int:
         """Whether it can begin there: FULL, or a code of the loop."""
-        self._prepare(t, y, t1, False)
+        self._prepare(t, y, t1, None)
         _write_budget(self.memory, 0)
         return self.first_advance()
 
-    def _prepare(self, t: float, y: np.ndarray, t1: float, trusted: bool) -> None:
+    def _prepare(self, t: float, y: np.ndarray, t1: float, trusted: Sequence[int] | None) -> None:
         memory, stepper, task = self.memory, self.stepper, self.task
         left = memory[stepper.of_events[2]].copy() if task.events else None
         memory[:] = self.empty
@@ -87,7 +89,10 @@ class ForwardRun(Run):
             memory[_AT.first_step] = min(task.first_step, task.max_step, t1 - t)
         memory[stepper.given[0]] = y
         self._renew_context()
-        self.t0, self.t1, self.first, self.trusted, self.begun = t, t1, y, trusted, False
+        self.t0, self.t1, self.first, self.begun = t, t1, y, False
+        self.trusted = trusted is not None
+        if trusted:
+            stepper.left_out = trusted
         self.poles, self.full = (), []
         if self.fired:
             self.begins_at_events(self.fired, t1 - t)

@@ -60,7 +60,7 @@ class Snapshot:
     y: np.ndarray = field(repr=False)
     clock: tuple = field(repr=False)
     anew: bool = field(repr=False)
-    trusted: bool = field(repr=False)
+    trusted: tuple | None = field(repr=False)
     fired: tuple = field(repr=False)
     size: int = field(repr=False)
     changes: tuple = field(repr=False)
@@ -212,8 +212,10 @@ class Simulator:
             arguments.refuse_start_by_name(made, start, speed)
         return made, q0, v0, s0
 
-    def _settled(self, y0: np.ndarray, at_rest: bool, t0: float) -> tuple[np.ndarray, bool]:
-        """Initial values, and whether they had to be made consistent."""
+    def _settled(self, y0: np.ndarray, at_rest: bool, t0: float) -> tuple[np.ndarray, tuple | None]:
+        """Initial values and, if they had to be made consistent, which rows of the constraints follow from
+        others; None if they are taken as they are.
+        """
         run = self._run
         code = run.try_start(t0, y0, t0 + _A_WHILE)
         made = code in REFUSED and not run.event_failed()
@@ -223,9 +225,9 @@ class Simulator:
             code = run.first_advance()
         if code != loop.FULL:
             raise StepFailed(self._why(code))
-        return y0, made
+        return y0, tuple(run.stepper.left_out) if made else None
 
-    def _reset_to(self, t: float, y: np.ndarray, trusted: bool) -> None:
+    def _reset_to(self, t: float, y: np.ndarray, trusted: tuple | None) -> None:
         run = self._run
         run.t0, run.t1, run.fired = t, t, ()
         run.memory[:] = run.empty
@@ -294,7 +296,7 @@ class Simulator:
             self._take_back(float(t), y, flat, context)
             raise
         self.terminated = code == loop.TERMINATED
-        self._anew, self._trusted = self.terminated, False
+        self._anew, self._trusted = self.terminated, None
         run.fired = []
         if self.terminated:
             run.fired = [i for i, times in enumerate(self.t_events) if times.size and times[-1] == self.t]
