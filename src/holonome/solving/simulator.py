@@ -218,14 +218,15 @@ class Simulator:
         """
         run = self._run
         code = run.try_start(t0, y0, t0 + _A_WHILE)
-        made = code in REFUSED and not run.event_failed()
-        if made:
+        left_out = None
+        if code in REFUSED and not run.event_failed():
             run.settle_task()
             y0 = consistent_start(run, at_rest, self._repair).state
+            left_out = tuple(run.stepper.left_out)
             code = run.first_advance()
         if code != loop.FULL:
             raise StepFailed(self._why(code))
-        return y0, tuple(run.stepper.left_out) if made else None
+        return y0, left_out
 
     def _reset_to(self, t: float, y: np.ndarray, trusted: tuple | None) -> None:
         run = self._run
