@@ -1,6 +1,7 @@
 """The public names, listed only here.  `__init__.py` reads this list, as do editors and type checkers."""
 
 from holonome import bodies as bodies
+from holonome import control as control
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
@@ -28,6 +29,7 @@ from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
 from holonome.errors import SingularSystem as SingularSystem
+from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile
 from holonome.formulations.compliant import Compliant as Compliant
 from holonome.formulations.contract import Formulation as Formulation
@@ -59,8 +61,12 @@ from holonome.problem.system import System as System
 from holonome.results.general import HigherIndexSolution as HigherIndexSolution
 from holonome.results.history import History as History
 from holonome.results.solution import Solution as Solution
+from holonome.results.solution import Stairs as Stairs
 from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
+from holonome.solving.sampled import Sampled as Sampled
+from holonome.solving.simulator import Simulator as Simulator
+from holonome.solving.simulator import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve
 
 __version__: str

@@ -295,6 +295,13 @@ ARGUMENTS: dict[str, Kind] = {
     "direction": number("a positive or negative number, or 0 for both", lambda x: not math.isnan(x)),
     "stop": TRUTH,
     "hypothesis": one_of("newton", "poisson"),
+    "Sampled.law": FUNCTION,
+    "dt": POSITIVE,
+    "every": POSITIVE,
+    "time_limit": optional(POSITIVE),
+    "Sampled.delay": NOT_NEGATIVE,
+    "Sampled.offset": NOT_NEGATIVE,
+    "Sampled.inputs": optional(either(TEXT, NAMES)),
     "terminal": optional(either(TRUTH, Kind("a number of occurrences", whole(0).read))),
 }
 """The kinds of all arguments whose check needs nothing but their value."""

@@ -1,5 +1,5 @@
-"""Exceptions raised before a run starts, or when a file is read.  During a run nothing raises: the result
-says what happened.
+"""Exceptions raised before a run starts, or when a file is read.  During a run of `solve` nothing raises: the
+result says what happened.
 """
 
 
@@ -69,6 +69,21 @@ class SingularSystem(HolonomeError, ValueError):
     ...     print(error)
     mass: singular for motions that the constraints allow, at t = 0: y can move without any inertia. Give it
     mass or a constraint
+    """
+
+
+class StepFailed(HolonomeError, RuntimeError):
+    """A :class:`holonome.Simulator` could not go on; its state is that before the step.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> sim = hn.Simulator(hn.System(1.0, lambda q: -1 / np.sqrt(q), names=["x"]), [1.0])
+    >>> try:
+    ...     sim.step(10.0)
+    ... except hn.StepFailed as error:
+    ...     print(str(error).partition(":")[0][:10], sim.t)
+    stopped at 0.0
     """
 
 

@@ -74,6 +74,25 @@ class Cell:
             raise Stopped(sol.message)
         return sol
 
+    def simulator(self) -> hn.Simulator:
+        """A simulator at the start of the problem."""
+        task = self.problem
+        given = {"max_steps": 5000, "rtol": RTOL, "atol": task.atol} | self.subject.arguments
+        try:
+            return hn.Simulator(task.system, task.q0, task.v0, **given)
+        except (hn.HolonomeError, ValueError, TypeError) as error:
+            check_words(error)
+            raise Refused(f"{type(error).__name__}: {error}") from error
+
+    def advance(self, sim: hn.Simulator, t: float) -> None:
+        try:
+            sim.advance_to(t)
+        except hn.StepFailed as error:
+            raise Stopped(str(error)) from error
+
+    def state(self, sim: hn.Simulator) -> dict[str, np.ndarray]:
+        return {part: getattr(sim, part) for part in self.parts}
+
     def refuses(self, **further: Any) -> bool:
         """Whether a run does not even start."""
         try:
@@ -262,7 +281,7 @@ def _bisected(function: Any, low: float, high: float) -> float:
 
 # Words of a refusal
 
-WITH_ARGUMENTS = (hn.solve, hn.System, hn.ODE, hn.Index2System, hn.SRM, hn.BDF, hn.RungeKutta)
+WITH_ARGUMENTS = (hn.solve, hn.Simulator, hn.System, hn.ODE, hn.Index2System, hn.SRM, hn.BDF, hn.RungeKutta)
 ARGUMENTS = {name for thing in WITH_ARGUMENTS for name in inspect.signature(thing).parameters}
 ARGUMENTS = {name for name in ARGUMENTS if len(name) > 1} | {"SRM", "BDF", "RungeKutta", "x0", "f"}
 REMEDY = re.compile(

@@ -97,6 +97,16 @@ LIMITS = [
         "refused",
     ),
     Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
+    Row(
+        ("index1", "index3", "baumgarte*", "*no projection*"),
+        "invariant",
+        "sampled",
+        "begins anew at ticks, where it has drifted off the constraints; there the invariant changes",
+        "stopped",
+        sometimes=True,
+    ),
+    Row("smooth", "*", "sampled", "the slow motion is that of a whole run", "refused"),
+    Row((*SRM, "auto"), ("index 2", "index 3"), "sampled", "general problems have no inputs", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
 ]
 """What methods cannot do, and say so."""

@@ -6,6 +6,7 @@ way.  Where failing is the point it uses ``cell.attempt(...)`` or ``cell.refuses
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
 from collections.abc import Callable
@@ -38,9 +39,12 @@ def option(needs: Callable[[Problem], bool] = lambda problem: True) -> Callable[
 
 
 def applies(cell: Cell, option: str) -> bool:
-    """Whether there is such a cell: "smooth" is no method for general problems of index 2 and 3."""
+    """Whether there is such a cell: "smooth" is no method for general problems of index 2 and 3, nor one that
+    takes a step at a time.
+    """
     problem = cell.problem
-    return NEEDS[option](problem) and not (problem.higher_index and "motion" in cell.subject.arguments)
+    without_smooth = problem.higher_index or option == "simulator"
+    return NEEDS[option](problem) and not (without_smooth and "motion" in cell.subject.arguments)
 
 
 @option()
@@ -172,6 +176,34 @@ def step_bounds(cell: Cell) -> None:
     taken = np.diff(sol.t)
     assert np.max(taken) <= largest * (1 + 1e-9), f"a step of {np.max(taken):.3g} > {largest:.3g}"
     assert taken[0] <= largest / 1000 * (1 + 1e-9), f"the first step is {taken[0]:.3g}"
+
+
+@option()
+def sampled(cell: Cell) -> None:
+    """A law that only looks; no step crosses its ticks, and each period is like a run of its own."""
+    end, ticks = cell.problem.t_end, []
+    sol = cell.solve(controllers=hn.Sampled(lambda t: ticks.append(t), every=end / 7))
+    assert len(ticks) == 7, f"{len(ticks)} ticks"
+    assert np.all(np.isin(ticks, sol.t)), f"steps cross the ticks at {ticks}"
+    cell.check(sol, times=10.0)
+
+
+@option(needs=lambda problem: not problem.higher_index)
+def simulator(cell: Cell) -> None:
+    """Goes on over six stretches, and from a snapshot to the same digits."""
+    sim, end = cell.simulator(), cell.problem.t_end
+    times, found = np.linspace(0, end, 7)[1:], []
+    for k, t in enumerate(times):
+        snapshot = sim.snapshot()
+        cell.advance(sim, t)
+        before = cell.state(sim)
+        if k in (0, 3):
+            sim.restore(pickle.loads(pickle.dumps(snapshot)))
+            cell.advance(sim, t)
+        found.append(cell.state(sim))
+        same = all(np.array_equal(before[part], found[-1][part]) for part in before)
+        assert same, f"another state than before at t = {t:.6g}"
+    cell.check_values(times, {part: np.array([one[part] for one in found]).T for part in cell.parts}, 10.0)
 
 
 @option()

@@ -75,7 +75,7 @@ class JointMotion:
         if not names:
             raise AttributeError(f"{self.name}: this joint has no rotation in space; use .angle")
         w, x, y, z = (self.values[name] for name in names)
-        return Rotation.from_quat(np.stack([x, y, z, w], axis=1))
+        return Rotation.from_quat(np.stack([x, y, z, w], axis=-1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,6 +222,11 @@ class Stops(NamedTuple):
 _NO_STOPS = Stops()
 
 
+def may_stop(system: Any) -> bool:
+    """Whether there are any conditions on time, or denominators of time alone."""
+    return system.compiled.once("conditions of time", lambda: _of_time(system)) is not None
+
+
 def stops(system: Any, t0: float, t1: float) -> Stops:
     """Switching times, and where denominators vanish."""
     found = system.compiled.once("conditions of time", lambda: _of_time(system))

@@ -11,6 +11,7 @@ from holonome.plot.motion import plot_motion, plot_path, plot_phase
 from holonome.plot.over_time import (
     plot_drift,
     plot_energy,
+    plot_inputs,
     plot_joint_forces,
     plot_joints,
     plot_multipliers,
@@ -33,6 +34,7 @@ __all__ = [
     "plot_condition",
     "plot_drift",
     "plot_energy",
+    "plot_inputs",
     "plot_joint_forces",
     "plot_joints",
     "plot_motion",

@@ -68,6 +68,27 @@ def plot_states(solution: Solution, axes: Axes | None = None, states: Sequence[s
 
 
 @styled
+def plot_inputs(solution: Solution, axes: Axes | None = None, inputs: Sequence[str] | None = None) -> Axes:
+    """Inputs over time, as stairs that jump where a controller or an event has set them: those named, else
+    all of them.
+    """
+    system, axes = solution.system, one(axes)
+    if not system.inputs:
+        raise ValueError(f"solution: system {system.name!r} has no inputs")
+    names = list(system.inputs)
+    end = solution.t[-1:]
+    for k in _places("inputs", inputs, names):
+        stairs = solution.inputs[names[k]]
+        rows = stairs.values.reshape(-1, stairs.t.size)
+        for number, row in enumerate(rows):
+            label = symbol(names[k]) if len(rows) == 1 else f"{names[k]}[{number}]"
+            axes.plot(np.append(stairs.t, end), np.append(row, row[-1:]), drawstyle="steps-post", label=label)
+    axes.set(xlabel="time t", ylabel="u", title="Inputs")
+    legend(axes)
+    return axes
+
+
+@styled
 def plot_multipliers(
     solution: Solution, axes: Axes | None = None, constraints: Sequence[str] | None = None
 ) -> Axes:

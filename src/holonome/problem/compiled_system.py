@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -31,6 +32,8 @@ class CompiledSystem:
     _further: dict[str, np.ndarray]
     _supplied: dict[int, Supplied]
     _solved: dict[str, tuple[int, ca.SX]]
+    with_unknowns: Callable[[Any], Any]
+    with_multipliers: Callable[[Any], Any]
 
     @property
     def context_size(self) -> int:
@@ -86,9 +89,15 @@ class CompiledSystem:
             parts += [SolvedBlock.vector(context, name, begin) for name in ("last_state", "values")]
         return np.concatenate(parts)
 
-    def unknowns_in(self, context: np.ndarray) -> np.ndarray:
-        """The unknowns as they were solved for last in a context."""
-        return SolvedBlock.vector(context, "values", PARAMETERS + self._solved["w"][0]).copy()
+    def with_solved(self, context: np.ndarray) -> Any:
+        """The same system, whose guesses for the unknowns and for λ are what was solved for in a context."""
+        other = self
+        for name, (offset, _) in self._solved.items():
+            begin = PARAMETERS + offset
+            if SolvedBlock.of(context, begin)["found"]:
+                values = SolvedBlock.vector(context, "values", begin)
+                other = other.with_unknowns(values) if name == "w" else other.with_multipliers(values)
+        return other
 
     def recall_solved(self, context: np.ndarray, solved: np.ndarray) -> None:
         """Let a context go on from there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import casadi as ca
@@ -67,7 +68,8 @@ class Event:
                 f"action: {shown(self.action)} is not callable; give a function of t, q, v, p that returns "
                 "a dict of what changes"
             )
-        check_fields(self)
+        if type(self.terminal) is not bool or type(self.direction) is not float or isnan(self.direction):
+            check_fields(self)
 
 
 def as_events(events: Any) -> list[Event]:

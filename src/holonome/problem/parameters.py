@@ -60,6 +60,11 @@ class Parameters(Mapping):
         shape, offset = self._all[name]
         return slice(offset, offset + math.prod(shape))
 
+    @property
+    def of_inputs(self) -> slice:
+        """Where the inputs lie in the flat array: at its end."""
+        return slice(min((offset for _, offset in self._places["u"].values()), default=self.size), self.size)
+
     def own(self, argument: str, given: Any) -> dict[str, Any]:
         """Values given as ``parameters`` or as ``inputs``, which must name what they say."""
         kind, other = _KINDS[argument]
@@ -80,6 +85,10 @@ class Parameters(Mapping):
         """The same parameters and inputs with other values."""
         flat = self.flat.copy()
         self.write(flat, values)
+        return self.with_flat(flat)
+
+    def with_flat(self, flat: np.ndarray) -> Parameters:
+        """The same parameters and inputs with these values, one after the other."""
         flat.flags.writeable = False
         other = object.__new__(Parameters)
         other.__dict__.update(self.__dict__)

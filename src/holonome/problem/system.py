@@ -241,8 +241,7 @@ class System(CompiledSystem):
 
     def _refuse_inputs(self, model: Model) -> None:
         """Inputs may jump; what depends on them must be allowed to."""
-        places = self.parameters.layout_of("u").values()
-        inputs = self.symbols["p"][min((offset for _, offset in places), default=self.parameters.size) :]
+        inputs = self.symbols["p"][self.parameters.of_inputs]
         parts = {
             "mass": model.M,
             "constraint": model.g,
@@ -479,6 +478,13 @@ class System(CompiledSystem):
         other.parameters = self.parameters.changed(values)
         if self.model.elastic is not None:
             other._check_elements(self.parameters)
+        return other
+
+    def with_values(self, flat: np.ndarray) -> System:
+        """The same system with these values of parameters and inputs, as they lie one after the other."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.parameters = self.parameters.with_flat(flat.copy())
         return other
 
     def with_unknowns(self, values: Any) -> System:

@@ -18,7 +18,7 @@ import numpy as np
 from holonome.errors import UnreadableFile
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
-from holonome.results.solution import Solution
+from holonome.results.solution import Piece, Solution
 from holonome.results.stored_system import CONTROL, as_text, from_text
 
 FORMAT = 2
@@ -67,7 +67,10 @@ _NEEDED = {
 } | dict.fromkeys(_NUMBERS, 0)
 """Arrays that every result has, and their dimensions."""
 
-_OPTIONAL = {"format": 0, "atol": None, "singular_times": 1, "accepted": 2, "rejected": 2}
+_OF_PIECES = {"piece_begins": 1, "piece_values": 2, "trace": 2}
+"""Of a run in pieces: the first point and the parameters of each, and the inputs where they changed."""
+
+_OPTIONAL = {"format": 0, "atol": None, "singular_times": 1, "accepted": 2, "rejected": 2} | _OF_PIECES
 _TEXTS = ("method", "message", "system")
 _HIGHEST_ORDER = 100
 
@@ -87,6 +90,11 @@ def write_npz(solution: Solution, path: Path) -> None:
     }
     if history is not None:
         arrays |= {"accepted": history.accepted, "rejected": history.rejected}
+    if solution.pieces:
+        arrays["piece_begins"] = np.array([piece.begin for piece in solution.pieces], dtype=float)
+        arrays["piece_values"] = np.array([piece.system.parameters.flat for piece in solution.pieces])
+    if solution.trace is not None:
+        arrays["trace"] = solution.trace
     size = sum(np.asarray(value).nbytes for value in arrays.values())
     if size > LARGEST - 10**6:
         raise ValueError(
@@ -127,7 +135,31 @@ def read_npz(path: Path, system: System | None) -> Solution:
         "rejected": data.get("rejected"),
         "singular_times": data.get("singular_times", np.zeros(0)),
     }
-    return Solution(fields | numbers)
+    return Solution(fields | numbers | _pieces(data, found, path))
+
+
+def _pieces(data: Mapping[str, np.ndarray], system: System, path: Path) -> dict[str, Any]:
+    """The parameters and inputs of each piece."""
+    count, found = system.parameters.size, {}
+    inputs = count - system.parameters.of_inputs.start
+    trace, begins, values = (data.get(name) for name in ("trace", "piece_begins", "piece_values"))
+    fit = (begins is None) == (values is None)
+    if trace is not None:
+        fit &= trace.shape[1] == 1 + inputs and bool(np.all(np.diff(trace[:, 0]) >= 0))
+        found["trace"] = trace
+    if begins is not None and values is not None:
+        rising = np.all(np.diff(begins, prepend=-1.0) > 0) and np.all(begins <= data["t"].size)
+        fit &= values.shape == (begins.size, count) and bool(rising) and not (begins.size and begins[0])
+        systems = [system.with_values(row) for row in values] if fit else []
+        found["pieces"] = tuple(
+            Piece(int(begin), one, one) for begin, one in zip(begins, systems, strict=False)
+        )
+    if not fit or not all(np.all(np.isfinite(array)) for array in (trace, values) if array is not None):
+        raise UnreadableFile(
+            f"path: {str(path)!r} is not a saved result of this system, or it is damaged: wrong pieces or "
+            "trace; save the result again"
+        )
+    return found
 
 
 def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:

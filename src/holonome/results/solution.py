@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from holonome.locks import cached_property
 from holonome.problem.system import System
 from holonome.results.frozen import Result
 from holonome.results.impacts import Impacts
+from holonome.tracing import Namespace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +39,32 @@ class Piece(NamedTuple):
     """The system with the parameters and inputs of this part."""
     solved: System
     """The system that was solved: the same one, or with the constraints of closed contacts."""
+
+
+class Stairs(NamedTuple):
+    """What is constant from one time to the next.
+
+    Attributes
+    ----------
+    t : (steps,) array
+        Where it changes; the first is the beginning of the run.
+    values : array
+        From there on, the last axis being that of time.
+
+    Examples
+    --------
+    >>> import numpy as np, holonome as hn
+    >>> hn.Stairs(np.array([0.0, 1.0]), np.array([5.0, 7.0])).at([0.5, 1.0])
+    array([5., 7.])
+    """
+
+    t: np.ndarray
+    values: np.ndarray
+
+    def at(self, t: Any) -> Any:
+        """Its values at any times; where it jumps, that behind the jump."""
+        steps = np.maximum(np.searchsorted(self.t, t, "right") - 1, 0)
+        return self.values[..., steps]
 
 
 class Solution(Result):
@@ -66,6 +94,10 @@ class Solution(Result):
         The steps; None unless they are kept.
     singular_times : array
         Times at which the rank of the constraints dropped.
+    u : namespace of arrays
+        The inputs at each point, ``sol.u.torque``.
+    inputs : dict of Stairs
+        When inputs changed, and to what: ``sol.inputs["torque"].t`` and ``.values``.
 
     Examples
     --------
@@ -111,6 +143,8 @@ class Solution(Result):
     remarks: tuple[Callable[[Solution], str], ...] = ()
     pieces: tuple[Piece, ...] = ()
     impacts: Impacts | None = None
+    trace: np.ndarray | None = None
+    """Rows of times at which inputs changed, and all of them from there on."""
 
     @cached_property
     def message(self) -> str:
@@ -228,6 +262,35 @@ class Solution(Result):
             return np.tile(self.system.parameters.flat[:, None], self.t.size)
         values = [np.tile(system.parameters.flat[:, None], t.size) for system, t, _ in self.parts()]
         return np.concatenate(values, axis=1)
+
+    @cached_property
+    def u(self) -> Any:
+        """The inputs at each point, by name."""
+        layout = self.system.parameters.layout_of("u")
+        return Namespace(
+            {
+                name: self.parameter_values[offset : offset + math.prod(shape)].reshape(*shape, -1)
+                for name, (shape, offset) in layout.items()
+            }
+        )
+
+    @cached_property
+    def inputs(self) -> dict[str, Stairs]:
+        """When inputs changed, and to what, by name."""
+        parameters = self.system.parameters
+        trace, layout, begin = self.trace, parameters.layout_of("u"), parameters.of_inputs.start
+        if trace is None:
+            trace = np.append(self.t[:1], parameters.flat[parameters.of_inputs])[np.newaxis]
+        if not self.t.size:
+            trace = np.zeros((0, 1 + parameters.size - begin))
+        found = {}
+        for name, (shape, offset) in layout.items():
+            first = 1 + offset - begin
+            values = trace[:, first : first + math.prod(shape)].T.reshape(*shape, -1)
+            changes = np.any(np.diff(values, axis=-1) != 0, axis=tuple(range(len(shape))))
+            kept = np.append(np.ones(min(1, len(trace)), bool), changes)
+            found[name] = Stairs(trace[kept, 0], values[..., kept])
+        return found
 
     @cached_property
     def lam(self) -> np.ndarray:
@@ -442,6 +505,12 @@ class Solution(Result):
 
         return plot_solution(self, axes, file, drawing, dark)
 
+    def plot_inputs(self, axes: Axes | None = None, inputs: Sequence[str] | None = None) -> Axes:
+        """The inputs over time, as stairs; see :func:`holonome.plot.plot_inputs`."""
+        from holonome.plot import plot_inputs
+
+        return plot_inputs(self, axes, inputs)
+
     def animate(
         self,
         file: str | Path | None = None,
@@ -503,6 +572,10 @@ class Solution(Result):
             if values:
                 data[key] = ((label, "t"), getattr(self, key))
                 coords[label] = list(values)
+        names_of_inputs, inputs = self._input_columns()
+        if names_of_inputs:
+            data["u"] = (("input", "t"), inputs)
+            coords["input"] = names_of_inputs
         for key, (dimensions, values, labels) in self.system.named_data(self).items():
             data[key] = (dimensions, values)
             coords |= labels
@@ -511,19 +584,29 @@ class Solution(Result):
         return xarray.Dataset(data, coords=coords, attrs=attributes)
 
     def to_pandas(self):
-        """Positions, velocities, states, unknowns and multipliers as a pandas.DataFrame with time as its
-        index.
+        """Positions, velocities, states, unknowns, multipliers and inputs as a pandas.DataFrame with time as
+        its index.
         """
         pandas = optional("pandas")
         names, values = self._columns()
         return pandas.DataFrame(values.T, index=pandas.Index(self.t, name="t"), columns=names)
 
     def _columns(self) -> tuple[list[str], np.ndarray]:
-        """Positions, velocities, states, unknowns and multipliers, with their names."""
+        """Positions, velocities, states, unknowns, multipliers and inputs, with their names."""
         system = self.system
+        names_of_inputs, inputs = self._input_columns()
         names = [*system.names, *[f"{name}'" for name in system.names], *system.states, *system.unknowns]
         names += [f"lambda {name}" for name in system.constraint_names]
-        return names, np.concatenate([self.q, self.v, self.s, self.w, self.lam])
+        return [*names, *names_of_inputs], np.concatenate([self.q, self.v, self.s, self.w, self.lam, inputs])
+
+    def _input_columns(self) -> tuple[list[str], np.ndarray]:
+        """The inputs number by number, with names such as "torque" or "torques[0]"."""
+        parameters = self.system.parameters
+        names = []
+        for name, (shape, _) in parameters.layout_of("u").items():
+            entries = [",".join(map(str, index)) for index in np.ndindex(*shape)]
+            names += [f"{name}[{entry}]" if entry else name for entry in entries]
+        return names, self.parameter_values[parameters.of_inputs]
 
     def save(self, path: str | Path) -> Path:
         """Write to a file whose suffix selects the format: ``.npz``, from which :meth:`load` restores the

@@ -178,9 +178,9 @@ def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
             raise ValueError(f"{argument}: it has no meaning for a problem of index 2 or 3; leave it out")
 
 
-def refuse_in_pieces(task: Any, motion: str) -> None:
+def refuse_in_pieces(task: Any, motion: str, controlled: bool) -> None:
     """What cannot begin anew in the middle of a run."""
-    what = "contacts" if task.system.contacts else "events: an action"
+    what = "controllers" if controlled else "contacts" if task.system.contacts else "events: an action"
     if not task.system.mechanical:
         raise ValueError(f"{what}: problems of index 2 and 3 cannot be interrupted; leave it out")
     if motion != "all":

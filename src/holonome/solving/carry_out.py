@@ -17,7 +17,8 @@ from holonome.solving.auto import go_on, watch_pace
 from holonome.solving.methods import Method
 from holonome.solving.run import Outcome, Run
 
-_REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
+REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
+"""Codes with which a run refuses its start, which consistent values nearby may cure."""
 
 
 def new_stepper(
@@ -55,8 +56,8 @@ def carry_out(run: Run, relay: bool, at_rest: bool, repair: bool, progress: Any)
     if relay:
         watch_pace(run)
     code = run.first_advance()
-    if code in _REFUSED and _may_start_elsewhere(run):
-        start = _consistent_start(run, at_rest, repair)
+    if code in REFUSED and _may_start_elsewhere(run):
+        start = consistent_start(run, at_rest, repair)
         code = run.first_advance()
     if code == loop.FULL:
         with Interruption():
@@ -75,7 +76,7 @@ def _may_start_elsewhere(run: Run) -> bool:
     return run.system.mechanical and run.tried == 0 and not run.event_failed()
 
 
-def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
+def consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
     """Consistent values near those given, with which the run begins again."""
     system, t0, y0 = run.system, run.task.t0, run.first
     n = system.n

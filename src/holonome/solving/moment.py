@@ -46,14 +46,15 @@ class Moment:
     def call(self, function: Callable, role: str) -> Any:
         """Call a function of the user with what it asks for."""
         try:
-            return function(**{name: self._value(name, role) for name in argument_names(function, role)})
+            return function(**{name: self.value(name, role) for name in argument_names(function, role)})
         except Interrupted:
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise Interrupted(f"{role} failed at t = {self.t:.9g}: {what}") from error
 
-    def _value(self, name: str, role: str) -> Any:
+    def value(self, name: str, role: str) -> Any:
+        """What a function of the user asks for."""
         system, n = self.system, self.system.n
         match name:
             case "t":

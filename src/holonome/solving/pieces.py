@@ -15,10 +15,12 @@ import numpy as np
 
 from holonome.dynamics.start import consistent_state
 from holonome.dynamics.switching_times import stops
+from holonome.errors import HolonomeError
 from holonome.integrators import loop
 from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
+from holonome.problem.parameters import Parameters
 from holonome.results.solution import Piece, Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.contact_changes import ContactChanges
@@ -28,6 +30,9 @@ from holonome.solving.modes import Watch
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
 from holonome.solving.run import Outcome, Run, Task
+
+_ROWS = 64
+"""Of the first buffers of a piece, which is often short."""
 
 _STUCK = 200
 """Interruptions one after the other at the same time after which a run gives up."""
@@ -112,6 +117,10 @@ class PiecewiseRun:
                         ending, self.parts.status = f"interrupted at t = {self.t:.6g}", -1
             except Interrupted as error:
                 ending, self.parts.status = str(error), -1
+            except HolonomeError as error:
+                if not self.parts.count:
+                    raise
+                ending, self.parts.status = f"stopped at t = {self.t:.6g}: {error}", -1
         if not self.parts.points:
             solved = self.system if self.contacts is None else self.contacts.all_open(self.system)
             self.parts.add_point(self.t, self.y, Piece(0, self.system, solved))
@@ -175,19 +184,21 @@ class PiecewiseRun:
 
     def _piece(self) -> Outcome:
         """Run up to the next interruption; how that ended."""
+        self.parts.note_inputs(self.t, self.system.parameters)
         run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
         legs, outcome = carry_out(
             run, options.relay, options.at_rest and first, first and options.repair, False
         )
+        for leg in legs:
+            leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
         self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
         self.repeated = 0 if last.t != self.t else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
-        if self.system.unknowns:
-            self.system = self.system.with_unknowns(last.system.unknowns_in(last.context))
+        self._follow_solved(last)
         self.fired = []
         if outcome.code == loop.TERMINATED:
             self.fired = [
@@ -199,6 +210,14 @@ class PiecewiseRun:
                 "progress in time"
             )
         return outcome
+
+    def _follow_solved(self, last: Run) -> None:
+        """The next piece goes on with the unknowns of this one."""
+        if self.contacts is None and self.system.solves:
+            self.system = self.system.with_solved(last.context)
+        elif self.system.unknowns:
+            solved = last.system.with_solved(last.context)
+            self.system = self.system.with_unknowns(list(solved.unknowns.values()))
 
     def _new_run(self, stop: float) -> Run:
         task, options = self.task, self.options
@@ -224,7 +243,8 @@ class PiecewiseRun:
                 first_step=task.first_step if not self.parts.count else None,
                 max_steps=max(task.max_steps - self.parts.tried, 1),
                 steps_before=self.parts.tried,
-            )
+            ),
+            _ROWS,
         )
 
     def _times(self, stop: float) -> np.ndarray | None:
@@ -232,8 +252,8 @@ class PiecewiseRun:
         times, direction = self.task.t_eval, self.task.direction
         if times is None:
             return None
-        ahead = times[direction * times >= direction * self.t]
-        return ahead[direction * ahead <= direction * stop] if stop != self.task.t1 else ahead
+        begin = np.searchsorted(direction * times, direction * self.t)
+        return times[begin : np.searchsorted(direction * times, direction * stop, "right")]
 
 
 def _acting(event: Event) -> Event:
@@ -255,6 +275,7 @@ class _Parts:
         self.outputs: list[tuple[Any, float]] = []
         self.counts = dict.fromkeys(SUMMED, 0)
         self.pieces: list[Piece] = []
+        self.trace: list[tuple[float, np.ndarray]] = []  # inputs, where they change
         self.methods: dict[str, None] = {}
         self.fields: dict[str, Any] = {}
         self.start: Any = None
@@ -301,6 +322,14 @@ class _Parts:
         self.rows["t"], self.rows["states"] = [np.array([t])], [y[np.newaxis].copy()]
         self.pieces, self.points = [piece], 1
 
+    def note_inputs(self, t: float, parameters: Parameters) -> None:
+        """Where a piece begins: what the inputs are from there on."""
+        values = parameters.flat[parameters.of_inputs]
+        if values.size and not (self.trace and np.array_equal(self.trace[-1][1], values)):
+            if self.trace and self.trace[-1][0] == t:
+                self.trace.pop()
+            self.trace.append((t, values))
+
     def _drop_repeated(self, t: float) -> None:
         """With output times, the point where a piece begins is not that of the end of the one before."""
         if self.task.t_eval is not None and self.rows["t"] and self.rows["t"][-1][-1] == t:
@@ -346,5 +375,7 @@ class _Parts:
         fields["pieces"] = tuple(self.pieces)
         if contacts is not None:
             fields["impacts"] = contacts.impacts.impacts()
+        if self.trace:
+            fields["trace"] = np.array([[t, *values] for t, values in self.trace])
         solution = Solution(fields)
         return solution if self.first is None else checked_solution(solution, self.first)

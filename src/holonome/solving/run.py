@@ -87,14 +87,14 @@ class Run:
     _history: Any = None
     _mark = Mark()
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, first_rows: int = _FIRST_ROWS) -> None:
         self.task, self.stepper, self.system, self.first = task, task.stepper, task.system, task.y0
         self.memory = self._new_memory()
         self.supplied: Sequence[Supplied] = self.system.supplied
         self.context = self._prepare_events() if task.events else self.stepper.new_context()
         self.calls_python = self.stepper.calls_python or (bool(self.supplied) and self._supplied_by_python())
         self.full: list[Collected] = []
-        self.rows = min(_FIRST_ROWS, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns))
+        self.rows = min(first_rows, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns))
         self._new_buffers()
 
     def _new_memory(self) -> np.ndarray:
@@ -332,6 +332,10 @@ class Run:
             self.rejections[:rejections] if rejections else _NO_REJECTIONS,
             self.found[:found],
         )
+
+    def trim(self) -> None:
+        """Keep no more memory than what has been written needs."""
+        self.points, self.steps, self.rejections, self.found = (rows.copy() for rows in self._used())
 
     def collected(self) -> Collected:
         """All points, steps, rejected steps and events so far."""

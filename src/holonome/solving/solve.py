@@ -19,6 +19,7 @@ from holonome.solving.methods import ALL, AUTO, SMOOTH, Method, resolve
 from holonome.solving.pieces import Options, run_in_pieces
 from holonome.solving.result import finish
 from holonome.solving.run import Run, Task
+from holonome.solving.sampled import SampledClock, as_controllers
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
 from holonome.solving.tolerances import default_tolerance
 
@@ -40,6 +41,7 @@ def solve(
     t_eval: Any = None,
     dense_output: bool = False,
     events: Any = None,
+    controllers: Any = None,
     first_step: float | None = None,
     max_step: float = math.inf,
     step: float | None = None,
@@ -88,6 +90,9 @@ def solve(
     events
         One or several callables of any of t, q, v, p, a, lam, s, w (with scipy's attributes ``terminal``
         and ``direction``), or :class:`holonome.Event` objects.
+    controllers
+        One or several :class:`holonome.Sampled`: laws in plain Python that are called at regular times and
+        set inputs, which are held in between.  No step crosses a tick; ``sol.inputs`` has what they set.
     first_step, max_step
         Initial and largest step size.
     step
@@ -178,10 +183,15 @@ def solve(
         t0,
     )
     relay = method == AUTO and step is None and projection is None
-    if task.system.contacts or any(event.action is not None for event in task.events):
-        arguments.refuse_in_pieces(task, motion)
+    if (
+        controllers is not None
+        or task.system.contacts
+        or any(event.action is not None for event in task.events)
+    ):
+        arguments.refuse_in_pieces(task, motion, controllers is not None)
+        clocks = [] if controllers is None else [SampledClock(as_controllers(controllers), system, t0, t1)]
         options = Options(chosen, relay, projection, step, v0 is None, repair, progress)
-        return run_in_pieces(task, options)
+        return run_in_pieces(task, options, clocks)
     run = Run(task)
     known = stepper.known_times(t0)
     if known is not None:
