@@ -145,8 +145,13 @@ def plan_of(contacts: list[Contact], expressions: Mapping[str, ca.SX], v: ca.SX)
 def rebuilt(parts: Mapping[str, Callable], plans: ContactPlan | None) -> list[Contact] | None:
     """Contacts from their parts by role, as they come back from a pickle or a file."""
     if not plans:
+        if parts:
+            raise ModelError("contacts: functions without names")
         return None
     found = []
+    known = {f"contacts[{i}].{part}" for i in range(len(plans)) for part in FUNCTIONS}
+    if not set(parts) <= known or not all(f"contacts[{i}].gap" in parts for i in range(len(plans))):
+        raise ModelError("contacts: their functions do not fit their names")
     for i, (name, hypothesis) in enumerate(zip(plans.names, plans.hypotheses, strict=True)):
         given = {
             part: parts[f"contacts[{i}].{part}"] for part in FUNCTIONS if f"contacts[{i}].{part}" in parts

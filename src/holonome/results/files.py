@@ -18,7 +18,9 @@ import numpy as np
 from holonome.errors import UnreadableFile
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
-from holonome.results.solution import Piece, Solution
+from holonome.results.impacts import Impacts
+from holonome.results.pieces import as_arrays, from_arrays
+from holonome.results.solution import Solution
 from holonome.results.stored_system import CONTROL, as_text, from_text
 
 FORMAT = 2
@@ -67,8 +69,10 @@ _NEEDED = {
 } | dict.fromkeys(_NUMBERS, 0)
 """Arrays that every result has, and their dimensions."""
 
-_OF_PIECES = {"piece_begins": 1, "piece_values": 2, "trace": 2}
-"""Of a run in pieces: the first point and the parameters of each, and the inputs where they changed."""
+_OF_PIECES = {"piece_begins": 1, "piece_values": 2, "piece_modes": 2, "trace": 2, "impacts": 2}
+"""Of a run in pieces: the first point and the parameters of each, what its contacts do, with the numbers of
+these modes, the inputs where they changed, and the impacts.
+"""
 
 _OPTIONAL = {"format": 0, "atol": None, "singular_times": 1, "accepted": 2, "rejected": 2} | _OF_PIECES
 _TEXTS = ("method", "message", "system")
@@ -90,9 +94,9 @@ def write_npz(solution: Solution, path: Path) -> None:
     }
     if history is not None:
         arrays |= {"accepted": history.accepted, "rejected": history.rejected}
-    if solution.pieces:
-        arrays["piece_begins"] = np.array([piece.begin for piece in solution.pieces], dtype=float)
-        arrays["piece_values"] = np.array([piece.system.parameters.flat for piece in solution.pieces])
+    arrays |= as_arrays(solution.pieces)
+    if solution.impacts is not None:
+        arrays["impacts"] = solution.impacts.table(system.contacts.names)
     if solution.trace is not None:
         arrays["trace"] = solution.trace
     size = sum(np.asarray(value).nbytes for value in arrays.values())
@@ -139,27 +143,32 @@ def read_npz(path: Path, system: System | None) -> Solution:
 
 
 def _pieces(data: Mapping[str, np.ndarray], system: System, path: Path) -> dict[str, Any]:
-    """The parameters and inputs of each piece."""
-    count, found = system.parameters.size, {}
-    inputs = count - system.parameters.of_inputs.start
-    trace, begins, values = (data.get(name) for name in ("trace", "piece_begins", "piece_values"))
-    fit = (begins is None) == (values is None)
-    if trace is not None:
-        fit &= trace.shape[1] == 1 + inputs and bool(np.all(np.diff(trace[:, 0]) >= 0))
-        found["trace"] = trace
-    if begins is not None and values is not None:
-        rising = np.all(np.diff(begins, prepend=-1.0) > 0) and np.all(begins <= data["t"].size)
-        fit &= values.shape == (begins.size, count) and bool(rising) and not (begins.size and begins[0])
-        systems = [system.with_values(row) for row in values] if fit else []
-        found["pieces"] = tuple(
-            Piece(int(begin), one, one) for begin, one in zip(begins, systems, strict=False)
-        )
-    if not fit or not all(np.all(np.isfinite(array)) for array in (trace, values) if array is not None):
+    """What a run in pieces has beyond others."""
+    trace, table, found = data.get("trace"), data.get("impacts"), {}
+    inputs = system.parameters.size - system.parameters.of_inputs.start
+    try:
+        found["pieces"] = from_arrays(data, system, data["t"].size)
+        for array in (trace, table, data.get("piece_values")):
+            _require(array is None or bool(np.all(np.isfinite(array))))
+        if trace is not None:
+            _require(trace.shape[1] == 1 + inputs and bool(np.all(np.diff(trace[:, 0]) >= 0)))
+            found["trace"] = trace
+        _require((table is not None) == bool(system.contacts))
+        if table is not None:
+            _require(table.shape[1] == Impacts.Recorder.columns)
+            _require(bool(np.all(np.isin(table[:, 1], np.arange(len(system.contacts))))))
+            found["impacts"] = Impacts.of_table(table, system.contacts.names)
+    except ValueError as error:
         raise UnreadableFile(
-            f"path: {str(path)!r} is not a saved result of this system, or it is damaged: wrong pieces or "
-            "trace; save the result again"
-        )
+            f"path: {str(path)!r} is not a saved result of this system, or it is damaged: wrong pieces, "
+            "inputs or impacts; save the result again"
+        ) from error
     return found
+
+
+def _require(fits: bool) -> None:
+    if not fits:
+        raise ValueError
 
 
 def _stored_system(data: Mapping[str, np.ndarray], path: Path) -> System:

@@ -39,6 +39,18 @@ class Impacts:
     def __len__(self) -> int:
         return self.t.size
 
+    @classmethod
+    def of_table(cls, table: np.ndarray, names: Sequence[str]) -> Impacts:
+        """From rows of numbers, in which contacts have numbers too."""
+        t, which, before, after, impulse, friction, lost = table.T.copy()
+        return cls(t, [names[int(i)] for i in which], before, after, impulse, friction, lost)
+
+    def table(self, names: Sequence[str]) -> np.ndarray:
+        """The same as rows of numbers."""
+        which = [names.index(name) for name in self.contact]
+        rows = [self.before, self.after, self.impulse, self.friction, self.energy_lost]
+        return np.column_stack([self.t, which, *rows])
+
     def of(self, name: str) -> Impacts:
         """Those of one contact."""
         mine = np.array([contact == name for contact in self.contact], dtype=bool)
@@ -65,9 +77,7 @@ class Impacts:
                 lost = 0.0
 
         def impacts(self) -> Impacts:
-            table = np.array(self.rows).reshape(-1, self.columns)
-            t, which, before, after, impulse, friction, lost = table.T.copy()
-            return Impacts(t, [self.names[int(i)] for i in which], before, after, impulse, friction, lost)
+            return Impacts.of_table(np.array(self.rows).reshape(-1, self.columns), self.names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from holonome.locks import cached_property
 from holonome.problem.system import System
 from holonome.results.frozen import Result
 from holonome.results.impacts import Impacts
+from holonome.results.pieces import Piece, as_arrays, from_arrays
 from holonome.tracing import Namespace
 
 if TYPE_CHECKING:
@@ -28,17 +29,6 @@ if TYPE_CHECKING:
 _EVENTS_SHOWN = 3
 _POINTS_LOOKED_AT = 5
 _NO_TIMES = np.zeros(0)
-
-
-class Piece(NamedTuple):
-    """A part of a run between two interruptions."""
-
-    begin: int
-    """Its first point."""
-    system: System
-    """The system with the parameters and inputs of this part."""
-    solved: System
-    """The system that was solved: the same one, or with the constraints of closed contacts."""
 
 
 class Stairs(NamedTuple):
@@ -414,6 +404,14 @@ class Solution(Result):
         """The drift of the constraints that there are, as in "|g| ≤ 2.2e-16, |Gv| ≤ 1.3e-15"."""
         position, velocity = self.drift
         return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pieces travel as numbers, not as copies of the system."""
+        return self.__dict__ | {"pieces": as_arrays(self.pieces)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        pieces = from_arrays(state["pieces"], state["system"], state["t"].size)
+        self.__dict__.update(state | {"pieces": pieces})
 
     def __repr__(self) -> str:
         return (

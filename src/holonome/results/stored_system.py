@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.equations.program import Program
+from holonome.problem.contact import ContactPlan
 from holonome.problem.drawing import GROUPS, SINGLE, Drawing
 from holonome.problem.ode import ODE
 from holonome.problem.parameters import Parameters
@@ -26,6 +27,7 @@ _KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns", "inerti
 _LATER = ("lines", "circles", "symbols", "tracks", "arrows")
 """Parts of drawings that files of earlier versions do not have."""
 _ELASTIC = re.compile(r"elastic(\[\d{1,6}\])?\.(deformation|stiffness|damping)")
+_CONTACT = re.compile(r"contacts\[\d{1,6}\]\.(gap|slip|restitution|friction|static_friction)")
 _ANY_SIZE = ("constraint", "velocity_constraint", "invariant")
 
 LONGEST = 2**26
@@ -48,6 +50,7 @@ def as_text(system: System) -> str:
                 for key in ("parameters", "inputs")
             },
             "drawing": _drawing_as_data(system),
+            "contacts": list(zip(system.contacts.names, system.contacts.hypotheses, strict=True)),
             "functions": {role: program.as_dict() for role, program in state["traced"].items()},
         }
         | {key: state[key] for key in _KEPT},
@@ -97,11 +100,20 @@ def _rebuilt(state: Any, rows: int) -> System:
             "derivatives": {},
             "inertial": state.get("inertial", "in force"),
             "drawing": drawing,
+            "contacts": _contacts(state.get("contacts", [])),
             "traced": programs,
         }
         | names
     )
     return system
+
+
+def _contacts(data: Any) -> ContactPlan | None:
+    """Names and hypotheses of contacts; what else they are follows from their functions."""
+    if not isinstance(data, list) or not all(isinstance(one, list) and len(one) == 2 for one in data):
+        raise ValueError("expected contacts as pairs of a name and a hypothesis")
+    names, hypotheses = ([_word(one[k]) for one in data] for k in range(2))
+    return ContactPlan(tuple(names), tuple(hypotheses), ()) if data else None
 
 
 def _read_function(role: str, data: Any, sizes: Mapping[str, int]) -> Program:
@@ -113,6 +125,8 @@ def _read_function(role: str, data: Any, sizes: Mapping[str, int]) -> Program:
         fits = output.rows == wanted[role]
     elif role in _ANY_SIZE:
         fits = output.rows > 0
+    elif _CONTACT.fullmatch(role):
+        fits = 0 < output.rows <= (2 if role.endswith(".slip") else 1)
     else:
         fits = _ELASTIC.fullmatch(role) is not None and output.rows > 0
     if not fits or output.columns != 1:

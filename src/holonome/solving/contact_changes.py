@@ -12,11 +12,7 @@ from holonome.dynamics.complementarity import SLIDE as SOLVED_SLIDE
 from holonome.dynamics.complementarity import NoSolution, solve_contacts
 from holonome.dynamics.contacts import Answer, Contacts, answer_of, contacts_at
 from holonome.dynamics.impact import impulses
-from holonome.dynamics.start import consistent_state
-from holonome.errors import HolonomeError, InconsistentStart
-from holonome.problem.system import System
-from holonome.results.impacts import Impacts
-from holonome.solving.modes import (
+from holonome.dynamics.modes import (
     BREAKS,
     CLOSED,
     OPEN,
@@ -29,6 +25,10 @@ from holonome.solving.modes import (
     contact_data,
     mode_of,
 )
+from holonome.dynamics.start import consistent_state
+from holonome.errors import HolonomeError, InconsistentStart
+from holonome.problem.system import System
+from holonome.results.impacts import Impacts
 from holonome.solving.moment import Interrupted
 
 _GAP, _TOUCHING, _PENETRATING = 1e-13, 10.0, 1e-6

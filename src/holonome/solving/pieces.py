@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from holonome.dynamics.modes import Watch
 from holonome.dynamics.start import consistent_state
 from holonome.dynamics.switching_times import stops
 from holonome.errors import HolonomeError
@@ -21,12 +22,12 @@ from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.problem.parameters import Parameters
-from holonome.results.solution import Piece, Solution
+from holonome.results.pieces import Piece
+from holonome.results.solution import Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.contact_changes import ContactChanges
 from holonome.solving.diagnosis import rank_fell
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
-from holonome.solving.modes import Watch
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
 from holonome.solving.run import Outcome, Run, Task

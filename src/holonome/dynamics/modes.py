@@ -44,7 +44,7 @@ class ModeSystem(System):
     """A system in one mode of its contacts."""
 
     def __init__(self, base: System, statuses: tuple[str, ...]) -> None:
-        self.statuses = statuses
+        self.base, self.statuses = base, statuses
         self._base_symbols = list(base.symbols.values())
         self.own_rows, self.normal_rows, self.slip_rows = _rows(base, statuses)
         functions = _functions(base, statuses, self)
@@ -71,6 +71,15 @@ class ModeSystem(System):
         )
         self.watches = _watches(base, self)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        values = {name: self.parameters[name] for name in self.base.parameters}
+        return mode_of, (self.base.with_parameters(**values), self.statuses, self.data)
+
+    @property
+    def data(self) -> np.ndarray:
+        """Tolerances and directions of slip."""
+        return np.asarray(self.parameters[DATA])
+
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
         return lam[self.own_rows]
 
@@ -85,7 +94,7 @@ class ModeSystem(System):
             return N, -lam[self.slip_rows[contact]]
         if self.statuses[contact] == CLOSED:
             return N, np.zeros(slip.shape)
-        data = np.asarray(self.parameters[DATA])
+        data = self.data
         d = data[2 + 2 * contact : 2 + 2 * contact + len(slip), np.newaxis]
         if len(slip) > 1:
             d = slip + 1e-3 * np.sqrt(data[1]) * d
