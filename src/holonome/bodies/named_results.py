@@ -313,8 +313,13 @@ class NamedResults:
             force, moment = parts[0][:3], parts[0][3:]
         else:
             force, moment = self._transmitted(joint, at)
-        determined = name not in self.system.undetermined(self.solution)
+        determined = name not in self.undetermined
         return Reaction(name, self._flat(force), self._flat(moment, True), self._flat(at), determined)
+
+    @cached_property
+    def undetermined(self) -> set[str]:
+        """Names of joints, drives and gears whose forces redundant rows leave undetermined."""
+        return self.system.undetermined(self.solution)
 
     def _flattened(self, name: str) -> list[ca.SX]:
         wrench = self.equations.row_wrenches(name)[-1]
