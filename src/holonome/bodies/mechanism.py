@@ -8,7 +8,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from holonome.arguments import checked, shown
+from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
 from holonome.bodies.assembly import Assembly
 from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
@@ -131,7 +131,7 @@ class Mechanism(AddingBeams):
                 raise ModelError(
                     f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
                 )
-            rho = mass_of(f"{name}.density", density)
+            rho = mass_of(f"{name}.density", density, "")
             J = rho * ca.SX(ca.DM(shape.unit_inertia))
             if self.dimension == 2:
                 J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
@@ -310,7 +310,10 @@ class Mechanism(AddingBeams):
             raise ModelError(f"event.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
         else:
             measured = equations.kinematics.at(self._point("event", point)).x[axes.index(axis)]
-        residual = measured - float(value)
+        try:
+            residual = measured - real_number(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ModelError(f"event.value: {shown(value)}; give a number") from None
         function = ca.Function("event", equations.symbols.inputs, [residual])
         return Event(Expression("event", function, self.system.n), terminal, direction)
 

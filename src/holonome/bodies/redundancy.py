@@ -8,10 +8,9 @@ itself, so the set is chosen that stays away from this in all positions looked a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg
-from scipy import sparse
 from scipy.linalg import qr
 
 _RANK = 1e-8
@@ -59,13 +58,13 @@ def _improved(jacobians: Sequence[np.ndarray], kept: list[int], rows: int) -> li
     return kept
 
 
-def in_dependences(C: sparse.csc_matrix) -> list[int]:
+def in_dependences(C: Any) -> list[int]:
     """Numbers of the rows that take part in a dependence, Cᵀ u = 0; only their directions count."""
     if not C.shape[0]:
         return []
-    length = sparse.linalg.norm(C, axis=1)
-    C = sparse.diags_array(1 / np.where(length > 0, length, 1.0)) @ C
-    null = _dense_null_space(C.toarray()) if C.shape[0] <= _DENSE else _sparse_null_space(C.tocsc())
+    length = np.sqrt(C.multiply(C).sum(axis=1))
+    C = C.multiply(1 / np.where(length > 0, length, 1.0)).tocsc()
+    null = _dense_null_space(C.toarray()) if C.shape[0] <= _DENSE else _sparse_null_space(C)
     return np.flatnonzero(np.any(np.abs(null) > 1e-7, axis=1)).tolist()
 
 
@@ -76,14 +75,17 @@ def _dense_null_space(C: np.ndarray) -> np.ndarray:
     return left[:, values < _RANK * max(values[0], 1e-300)]
 
 
-def _sparse_null_space(C: sparse.csc_matrix) -> np.ndarray:
+def _sparse_null_space(C: Any) -> np.ndarray:
     """The same by inverse iteration with C Cᵀ + ε, as a saddle point so that nothing is squared; with more
     and more columns until some of them do not belong to it.
     """
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
     rows, columns = C.shape
-    shift = -_RANK**1.5 * sparse.eye_array(rows)
-    saddle = sparse.block_array([[sparse.eye_array(columns), C.T], [C, shift]]).tocsc()
-    factors, random, count = sparse.linalg.splu(saddle), np.random.default_rng(3), 4
+    shift = -(_RANK**1.5) * sparse.identity(rows)
+    saddle = sparse.bmat([[sparse.identity(columns), C.T], [C, shift]], format="csc")
+    factors, random, count = splu(saddle), np.random.default_rng(3), 4
     while True:
         u = random.normal(size=(rows, min(count, rows)))
         for _ in range(4):
