@@ -1,5 +1,5 @@
-"""What the foundation costs: kernels, solves against the bare evaluations and against a loop made for one
-model, start-up times, memory.
+"""What the foundation costs: calls of solve, kernels, solves against the bare evaluations and against a loop
+made for one model, start-up times, memory.
 
     python benchmarks/foundation.py [--out benchmarks/results/foundation.csv]
 
@@ -140,6 +140,33 @@ def _at_error(curve: list[tuple[float, float]], error: float) -> float:
     near = np.abs(errors - np.log(error)) < np.log(100)
     slope, height = np.polyfit(errors[near], times[near], 1)
     return float(np.exp(height + slope * np.log(error)))
+
+
+def calls(rows: list[dict]) -> None:
+    """What a call costs with output times, other parameters, or an event, against the bare call of a short
+    run; the calls take turns.  The event is one that never happens: the search alone is paid for.
+    """
+    mechanism, span = hn.mechanisms.pendulum(), (0, 1)
+    given: dict[str, dict] = {
+        "bare": {},
+        "t_eval": {"t_eval": np.linspace(0, 1, 20)},
+        "parameters": {"parameters": {"gravity": 9.80665}},
+        "events": {"events": lambda q: q[0] - 5.0},
+    }
+    times: dict[str, list[float]] = {name: [] for name in given}
+    for _ in range(2000):
+        for name, options in given.items():
+            times[name].append(
+                _seconds(
+                    lambda options=options: hn.solve(
+                        mechanism.system, span, mechanism.q0, mechanism.v0, **options
+                    )
+                )
+            )
+    found = {name: float(np.median(taken)) for name, taken in times.items()}
+    _add(rows, "pendulum, 1 s", "a bare call of solve", found["bare"] * 1e6, "µs")
+    for name in list(given)[1:]:
+        _add(rows, "pendulum, 1 s", f"solve with {name} / bare", found[name] / found["bare"], "", 1.3)
 
 
 NEW_MODEL = """
@@ -298,7 +325,7 @@ def main() -> None:
     target = parser.parse_args().out
     rows: list[dict] = []
     console = Console(stderr=True)
-    for part in (solves, start_up, memory, large_systems):
+    for part in (calls, solves, start_up, memory, large_systems):
         with console.status(f"{part.__name__} …"):
             part(rows)
     here = {

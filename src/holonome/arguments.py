@@ -293,6 +293,7 @@ ARGUMENTS: dict[str, Kind] = {
     "traces": NAMES,
     "camera": numbers("two angles in degrees", lambda angles: angles.shape == (2,)),
     "direction": number("a positive or negative number, or 0 for both", lambda x: not math.isnan(x)),
+    "stop": TRUTH,
     "terminal": optional(either(TRUTH, Kind("a number of occurrences", whole(0).read))),
 }
 """The kinds of all arguments whose check needs nothing but their value."""

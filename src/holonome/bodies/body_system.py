@@ -129,8 +129,7 @@ class BodySystem(System):
             return ""
         inputs = [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
         rows = ca.Function("implied", inputs, [ca.densify(ca.vertcat(*implied.values()))])
-        p = np.tile(self.parameters.flat[:, None], solution.t.size)
-        given = [solution.t[None, :], solution.q, solution.v, p, solution.s]
+        given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         values = np.abs(np.array(rows.map(solution.t.size).call(given)[0]))
         allowed = 1e-6 * max(1.0, float(np.max(np.abs(solution.q), initial=0.0))) + 1e3 * max(solution.drift)
         if np.all(values <= allowed):

@@ -212,8 +212,7 @@ class NamedResults:
         count = solution.t.size
         if not count:
             return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
-        p = np.tile(self.system.parameters.flat[:, None], count)
-        given = [solution.t[None, :], solution.q, solution.v, p, solution.s]
+        given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         if function.n_in() > len(inputs):
             given += [solution.a, solution.lam]
         return [np.array(value) for value in function.map(count).call(given)]

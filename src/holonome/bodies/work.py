@@ -42,11 +42,12 @@ def integral(solution: Solution, rate: Callable[[Solution], np.ndarray]) -> np.n
     for left in reversed(range(_HALVINGS)):
         middle = (begin + end) / 2
         halves = np.stack([begin, begin, middle], 1), np.stack([end, middle, end], 1)
-        whole, *fine = _sums(solution, rate, pieces, of, *halves).T
+        whole, first, last = _sums(solution, rate, pieces, of, *halves).T
+        fine = first + last
         size = size or float(np.sum(np.abs(fine)))
-        again = np.abs(sum(fine) - whole) > 1e-3 * max(solution.rtol, 1e-9) * size / t.size
+        again = np.abs(fine - whole) > 1e-3 * max(solution.rtol, 1e-9) * size / t.size
         again &= left > 0
-        np.add.at(parts, of[~again], sum(fine)[~again])
+        np.add.at(parts, of[~again], fine[~again])
         if not again.any():
             break
         of, middle = np.repeat(of[again], 2), middle[again]
@@ -58,8 +59,9 @@ def _sums(solution: Solution, rate, pieces: list[_Piece], of, begin, end) -> np.
     """Gauss's formula for rows of intervals, each row in the piece ``of``."""
     nodes = begin[..., None] + (end - begin)[..., None] * (1 + _NODES) / 2
     states = [pieces[k].states(row.ravel()) for k, row in zip(of, nodes, strict=True)]
-    values = rate(solution.changed(t=nodes.ravel(), states=np.concatenate(states)))
-    return (values.reshape(nodes.shape) @ _WEIGHTS) * (end - begin) / 2
+    parts = [p._replace(begin=nodes[0].size * int(np.searchsorted(of, p.begin))) for p in solution.pieces]
+    between = solution.changed(t=nodes.ravel(), states=np.concatenate(states), pieces=tuple(parts))
+    return (rate(between).reshape(nodes.shape) @ _WEIGHTS) * (end - begin) / 2
 
 
 def _pieces(solution: Solution) -> list[_Piece]:
@@ -67,7 +69,7 @@ def _pieces(solution: Solution) -> list[_Piece]:
     steps of implicit methods are short, interpolated; else it is integrated once more.
     """
     t = solution.t
-    if t.size <= solution.steps or (solution.sol is None and not solution.njev):
+    if t.size <= solution.steps or (solution.sol is None and (solution.pieces or not solution.njev)):
         return [_again(solution, k) for k in range(t.size - 1)]
     return [_Piece(t[k : k + 2], partial(_between, solution)) for k in range(t.size - 1)]
 
@@ -99,7 +101,7 @@ def _again(solution: Solution, k: int) -> _Piece:
     """The motion between two points, by a run of its own from the first of them; where that stops, as it may
     beside a singular position that the run itself has passed, by interpolation.
     """
-    system, t, n = solution.system, solution.t, solution.system.n
+    system, t, n = solution.solved_at(k), solution.t, solution.system.n
     y = solution.states[k, : system.state_size].copy()
     if abs(t[k + 1] - t[k]) <= 1e-13 * abs(t[k]):  # an event, or an impasse
         return _Piece(t[k : k + 2], lambda times: np.tile(y, (times.size, 1)))

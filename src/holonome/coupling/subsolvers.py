@@ -98,7 +98,7 @@ class MethodSolver:
             y[n:],
             t_eval=t,
             step=None if self._substeps is None else abs(t[-1] - t[0]) / self._substeps,
-            parameters={WINDOW: [t[0], t[-1] - t[0]], FORCE: self._mesh.to_coefficients @ forces},
+            inputs={WINDOW: [t[0], t[-1] - t[0]], FORCE: self._mesh.to_coefficients @ forces},
             max_steps=MAX_STEPS,
             **self._options,
         )

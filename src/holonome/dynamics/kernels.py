@@ -145,8 +145,11 @@ class Kernels:
         reserved after the parameters.
         """
         (parameters, unknowns, lam), kept = self._latest.get(extra, _NONE)
-        if parameters is system.parameters and unknowns is system.unknowns and lam is system.multipliers:
-            return kept.copy()
+        if unknowns is system.unknowns and lam is system.multipliers and kept.size:
+            context = kept.copy()
+            if parameters is not system.parameters:
+                context[PARAMETERS : PARAMETERS + system.parameters.size] = system.parameters.flat
+            return context
         template, rest = self.system.compiled.once(("context", extra), lambda: self._template(extra))
         context = np.zeros(template.size + rest)  # zeros are not touched until the dense kernels need them
         context[: template.size] = template

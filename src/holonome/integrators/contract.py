@@ -102,6 +102,7 @@ class Stepper(ABC):
     layout_key: tuple  # what its memory depends on, beside the system
     columns: int
     given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
+    of_events: tuple[slice, ...]  # where it is said which rates are exact, which directions count, what stops
     implicit: bool = False
     calls_python: bool = False
     far_side: bool = True
@@ -208,10 +209,10 @@ class Stepper(ABC):
     def memory(self, events: int) -> np.ndarray:
         """Memory of a run with so many events: a copy of one that is laid out once for a system."""
         key = ("memory", self.layout_key, self.constant, events)
-        template, self.given = self.system.compiled.once(key, lambda: self._lay_out(events))
+        template, self.given, self.of_events = self.system.compiled.once(key, lambda: self._lay_out(events))
         return template.copy()
 
-    def _lay_out(self, events: int) -> tuple[np.ndarray, tuple[slice, slice]]:
+    def _lay_out(self, events: int) -> tuple[np.ndarray, tuple[slice, slice], tuple[slice, ...]]:
         parts, watch = self._own(), self.watch_fields()
         place = RunState.words + sum(layout.words for layout, _ in parts)
         fields = run_fields(self.columns, events, self.system.m) | {
@@ -221,6 +222,7 @@ class Stepper(ABC):
             "watch": place if watch["kernel"] else 0,
             "far_side": self.far_side,
             "on_manifold": self.on_manifold,
+            "event_state": self.system.state_size,
         }
         memory = lay_out((RunState, fields), *parts, (RankWatch, watch))
         self.finish_layout(memory)
@@ -228,7 +230,8 @@ class Stepper(ABC):
             self.system.state_size,
             (RunState.span(memory, name).start for name in ("y", "atol")),
         )
-        return memory, (slice(y, y + size), slice(atol, atol + size))
+        of_events = [RunState.span(memory, f"event_{what}") for what in ("exact", "direction", "terminal")]
+        return memory, (slice(y, y + size), slice(atol, atol + size)), tuple(of_events)
 
     def finish_layout(self, memory: np.ndarray) -> None:  # noqa: B027
         """Change what was laid out, before it is kept."""
@@ -252,6 +255,7 @@ def run_fields(columns: int, events: int, rows: int) -> dict[str, Any]:
     return searched | {
         "size": columns,
         "events": events,
+        "event_rows": rows,
         "atol": room,
         "y": room,
         "y_old": room,
@@ -263,6 +267,7 @@ def run_fields(columns: int, events: int, rows: int) -> dict[str, Any]:
         "event_exact": events,
         "event_direction": events,
         "event_terminal": events,
+        "event_fired": events,
     }
 
 

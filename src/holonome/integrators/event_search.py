@@ -36,6 +36,9 @@ _CLOSE = 0.1
 """An extremum is located where it may come this close to zero, relative to the change over the step."""
 _ROUNDING = 1e-12
 """What counts as zero where an event only touches it, relative to its values in the step."""
+_JUST_LOCATED = 1e-10
+"""What is left of an event where it was located and another run begins, relative to what it changes in a run.
+"""
 _APART = 1e-4
 """Distance of the points of a difference quotient, relative to that of two nodes."""
 
@@ -92,6 +95,9 @@ def start(run, context):
     for i in range(run.events):
         if run.event_exact[i] == 0.0:
             run.event_old[run.events + i] = math.nan
+        reach = abs(run.event_old[run.events + i]) * run.event_fired[i]
+        if run.event_fired[i] > 0.0 and not abs(run.event_old[i]) > _JUST_LOCATED * reach:
+            run.event_old[i] = 0.0
     return _require_numbers(run, run.t_start, run.event_old) if status == OK else status
 
 

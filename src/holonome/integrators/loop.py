@@ -99,6 +99,7 @@ class RunState(Layout):
     event_exact: Vector  # whether its rate is known
     event_direction: Vector
     event_terminal: Vector
+    event_fired: Vector  # of those that have just ended another run here, its length
     switching_times: Vector  # just before and just after each
 
 

@@ -104,20 +104,20 @@ def combined(
     return Elements(ca.vertcat(*c), ca.diagcat(*K), ca.diagcat(*D), rest)
 
 
+class Matrices:
+    """K and D of all elements as functions of the parameters, and of which parameters they are."""
+
+    def __init__(self, elements: Elements, p: ca.SX) -> None:
+        both = ca.veccat(elements.K, elements.D)
+        self.places = np.unique(ca.jacobian_sparsity(both, p).get_triplet()[1]).astype(int)
+        self.at = ca.Function("matrices", [p], [ca.densify(elements.K), ca.densify(elements.D)])
+
+
 def check(
-    names: Sequence[str],
-    elements: Elements,
-    expressions: Mapping[str, ca.SX],
-    p: ca.SX,
-    parameters: Parameters,
+    names: Sequence[str], matrices: Matrices, expressions: Mapping[str, ca.SX], parameters: Parameters
 ) -> None:
     """K and D must be symmetric, finite and without negative eigenvalues for the values of the parameters."""
-    values = [
-        np.array(value)
-        for value in ca.Function("check", [p], [ca.densify(elements.K), ca.densify(elements.D)])(
-            parameters.flat
-        )
-    ]
+    values = [np.array(value) for value in matrices.at(parameters.flat)]
     first = 0
     for name in names:
         rows = slice(first, first + expressions[f"{name}.deformation"].numel())

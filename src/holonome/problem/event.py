@@ -30,6 +30,11 @@ class Event:
         Stop there: True, or the number of occurrences after which to stop.
     direction
         Positive: only where it rises; negative: only where it falls; 0: both.
+    action
+        Callable of any of t, q, v, s, w, p, u, a, lam, plain Python, which is called at each occurrence and
+        returns None or a dict of what changes: ``q``, ``v`` or ``s``; ``impulse``, a generalised impulse, to
+        which the constraints answer; ``parameters`` and ``inputs``, dicts by name; ``stop=True``.  New
+        positions and velocities must satisfy the constraints.
 
     Examples
     --------
@@ -38,16 +43,29 @@ class Event:
     >>> sol = hn.solve(ball, (0, 5), [1.0], events=hn.Event(lambda q: q[0], terminal=True))
     >>> sol.status, bool(abs(sol.t_events[0][0] - np.sqrt(2 / 9.81)) < 1e-9)
     (1, True)
+
+    The same ball, which loses a fifth of its speed each time it touches the ground:
+
+    >>> bounce = hn.Event(lambda q: q[0], direction=-1, action=lambda v: {"v": -0.8 * v})
+    >>> sol = hn.solve(ball, (0, 2), [1.0], events=bounce)
+    >>> sol.t_events[0].size, bool(abs(sol.t_events[0][1] - 2.6 * np.sqrt(2 / 9.81)) < 1e-9)
+    (3, True)
     """
 
     function: Callable
     terminal: bool | int | None = False
     direction: float = 0.0
+    action: Callable | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeError(
                 f"function: {shown(self.function)} is not callable; give a function of t, q, v, p"
+            )
+        if self.action is not None and not callable(self.action):
+            raise TypeError(
+                f"action: {shown(self.action)} is not callable; give a function of t, q, v, p that returns "
+                "a dict of what changes"
             )
         check_fields(self)
 
@@ -110,7 +128,7 @@ class CompiledEvents:
             values.append(expression)
         self.frozen = Frozen(captured)
         self.extra = offset - start
-        self.exact = [rate is not None for rate in rates]
+        self.exact = np.array([rate is not None for rate in rates], dtype=float)
         zero = ca.SX(1, 1)
         out = ca.densify(ca.vertcat(*values, *(zero if rate is None else rate for rate in rates)))
         self.needs_motion, self.needs_multipliers = ca.depends_on(out, motion), ca.depends_on(out, lam)

@@ -31,28 +31,25 @@ class Parameters(Mapping):
         twice = [name for name in driving if name in given]
         if twice:
             raise ModelError(f"inputs: {twice[0]!r} is a parameter already; give it another name")
-        self.inputs = tuple(driving)
-        self._values = {name: _number("parameters", name, value) for name, value in given.items()}
-        self._values |= {name: _number("inputs", name, value) for name, value in driving.items()}
-        self.layout, offset = [], 0
-        for name, value in self._values.items():
+        values = {name: _number("parameters", name, value) for name, value in given.items()}
+        values |= {name: _number("inputs", name, value) for name, value in driving.items()}
+        self.inputs, self.layout, offset = tuple(driving), [], 0
+        for name, value in values.items():
             self.layout.append((name, value.shape, offset))
             offset += value.size
         self.size = offset
-        places = {name: (shape, offset) for name, shape, offset in self.layout}
+        self._all = {name: (shape, offset) for name, shape, offset in self.layout}
         self._places = {
-            "p": {name: place for name, place in places.items() if name not in driving},
-            "u": {name: places[name] for name in driving},
+            "p": {name: place for name, place in self._all.items() if name not in driving},
+            "u": {name: self._all[name] for name in driving},
         }
-        self.flat = (
-            np.concatenate([v.ravel() for v in self._values.values()]) if self._values else np.zeros(0)
-        )
+        self.flat = np.concatenate([v.ravel() for v in values.values()]) if values else np.zeros(0)
         self.flat.flags.writeable = False
 
     @property
     def names(self) -> list[str]:
         """Of parameters and inputs."""
-        return list(self._values)
+        return list(self._all)
 
     def layout_of(self, kind: str) -> dict[str, tuple[tuple[int, ...], int]]:
         """Shapes and offsets by name, of the parameters "p" or the inputs "u"."""
@@ -60,40 +57,58 @@ class Parameters(Mapping):
 
     def place(self, name: str) -> slice:
         """Where one of them lies in the flat array."""
-        shape, offset = (self._places["p"] | self._places["u"])[name]
+        shape, offset = self._all[name]
         return slice(offset, offset + math.prod(shape))
 
     def own(self, argument: str, given: Any) -> dict[str, Any]:
         """Values given as ``parameters`` or as ``inputs``, which must name what they say."""
-        kind, other = {"parameters": ("p", "inputs"), "inputs": ("u", "parameters")}[argument]
+        kind, other = _KINDS[argument]
+        places = self._places[kind]
+        if type(given) is dict and given.keys() <= places.keys():
+            return given
         values = checked(argument, given) or {}
         for name in values:
-            if name in self._places[kind]:
+            if name in places:
                 continue
             if name in self:
                 raise ModelError(f"{argument}: {name!r} is one of the {other}; give {other}={{{name!r}: …}}")
-            there = ", ".join(self._places[kind]) or "none"
+            there = ", ".join(places) or "none"
             raise ModelError(f"{argument}: {name!r} unknown; this system has {there}")
         return values
 
     def changed(self, values: Mapping[str, Any]) -> Parameters:
         """The same parameters and inputs with other values."""
-        unknown = [name for name in values if name not in self._values]
-        if unknown:
-            raise ModelError(
-                f"parameters: {', '.join(map(repr, unknown))} unknown; this system has "
-                f"{', '.join(self._values) or 'none'}"
-            )
-        new = {name: _number("parameters", name, value) for name, value in values.items()}
-        for name, value in new.items():
-            if value.shape != self._values[name].shape:
+        flat = self.flat.copy()
+        self.write(flat, values)
+        flat.flags.writeable = False
+        other = object.__new__(Parameters)
+        other.__dict__.update(self.__dict__)
+        other.flat = flat
+        return other
+
+    def write(self, flat: np.ndarray, values: Mapping[str, Any]) -> None:
+        """Write values by name into a flat array; nothing where one of them is refused."""
+        entries = []
+        for name, value in values.items():
+            if name not in self._all:
+                raise self._unknown(values)
+            shape, offset = self._all[name]
+            if shape == () and type(value) is float and math.isfinite(value):
+                entries.append((offset, value))
+                continue
+            array = _number("parameters", name, value)
+            if array.shape != shape:
                 raise ModelError(
-                    f"parameters: {name!r} has shape {value.shape}, the system was made with shape "
-                    f"{self._values[name].shape}; "
-                    "another shape needs another System"
+                    f"parameters: {name!r} has shape {array.shape}, the system was made with shape "
+                    f"{shape}; another shape needs another System"
                 )
-        all_values = self._values | new
-        return Parameters(*({name: all_values[name] for name in self._places[kind]} for kind in "pu"))
+            entries.append((slice(offset, offset + array.size), array.ravel()))
+        for place, entry in entries:
+            flat[place] = entry
+
+    def _unknown(self, values: Mapping[str, Any]) -> ModelError:
+        unknown = ", ".join(repr(name) for name in values if name not in self._all)
+        return ModelError(f"parameters: {unknown} unknown; this system has {', '.join(self._all) or 'none'}")
 
     def namespace(self, flat: np.ndarray | ca.SX, kind: str = "p") -> Namespace:
         """What the user's functions see as ``p`` or ``u``: numbers from numbers, traced values from
@@ -110,24 +125,23 @@ class Parameters(Mapping):
         return Namespace(self._places[kind], read)
 
     def __getitem__(self, name: str) -> Any:
-        value = self._values[name]
-        return float(value) if value.shape == () else value
+        shape, offset = self._all[name]
+        if shape == ():
+            return float(self.flat[offset])
+        return self.flat[offset : offset + math.prod(shape)].reshape(shape)
 
     def __iter__(self):
-        return iter(self._values)
+        return iter(self._all)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._all)
 
     def __repr__(self) -> str:
         return f"Parameters({dict(self)!r})"
 
 
+_KINDS = {"parameters": ("p", "inputs"), "inputs": ("u", "parameters")}
+
+
 def _number(argument: str, name: str, value: Any) -> np.ndarray:
-    if type(value) is float and math.isfinite(value):
-        array = np.array(value)
-        array.flags.writeable = False
-        return array
-    array = read(NUMBERS, f"{argument}[{name!r}]", value, ModelError)
-    array.flags.writeable = False
-    return array
+    return read(NUMBERS, f"{argument}[{name!r}]", value, ModelError)

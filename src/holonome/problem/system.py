@@ -333,6 +333,10 @@ class System(CompiledSystem):
             "mechanism, hn.Solution.load(file, m)"
         )
 
+    def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
+        """Of the multipliers of this system, (m, points), those of its constraints without contacts."""
+        return lam
+
     def objection(self, solution: Any) -> str:
         """Why a run that reached its end shall not count as a success; empty if nothing is wrong."""
         return ""
@@ -452,7 +456,8 @@ class System(CompiledSystem):
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.changed(values)
-        other._check_elements()
+        if self.model.elastic is not None:
+            other._check_elements(self.parameters)
         return other
 
     def with_unknowns(self, values: Any) -> System:
@@ -483,11 +488,16 @@ class System(CompiledSystem):
         """States and unknowns at the start, as far as there are any, for functions to be tried out with."""
         return {name: values for name, values in self._further.items() if name != "lam"}
 
-    def _check_elements(self) -> None:
-        if self.model.elastic is not None:
-            elements.check(
-                self._elements, self.model.elastic, self._expressions, self.symbols["p"], self.parameters
-            )
+    def _check_elements(self, before: Parameters | None = None) -> None:
+        """Look at stiffness and damping, unless their parameters are those that were checked before."""
+        model = self.model
+        if model.elastic is None:
+            return
+        found = self.compiled.once(
+            "elastic matrices", lambda: elements.Matrices(model.elastic, self.symbols["p"])
+        )
+        if before is None or np.any(self.parameters.flat[found.places] != before.flat[found.places]):
+            elements.check(self._elements, found, self._expressions, self.parameters)
 
     def _default_constraint_names(self) -> list[str]:
         position = [f"constraint[{i}]" for i in range(self.model.position_rows)]

@@ -61,7 +61,7 @@ def quantity(solution: Solution, name: str) -> dict[str, np.ndarray]:
 
 def energies(solution: Solution) -> dict[str, np.ndarray]:
     """Total, kinetic and potential energy; the kinetic one alone where the others are not known."""
-    kinetic = solution._over(solution.system.kernel("kinetic energy", _kinetic).address, 1)[0]
+    kinetic = solution.over(solution.system.kernel("kinetic energy", _kinetic).address, 1)[0]
     if solution.energy is None:
         return {"kinetic": kinetic}
     return {"total": solution.energy, "kinetic": kinetic, "potential": solution.energy - kinetic}

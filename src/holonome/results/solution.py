@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 _EVENTS_SHOWN = 3
 _POINTS_LOOKED_AT = 5
 _NO_TIMES = np.zeros(0)
+
+
+class Piece(NamedTuple):
+    """A part of a run between two interruptions."""
+
+    begin: int
+    """Its first point."""
+    system: System
+    """The system with the parameters and inputs of this part."""
+    solved: System
+    """The system that was solved: the same one, or with the constraints of closed contacts."""
 
 
 class Solution(Result):
@@ -97,6 +108,7 @@ class Solution(Result):
     iterations: int = 0
     singular_times: np.ndarray = _NO_TIMES
     remarks: tuple[Callable[[Solution], str], ...] = ()
+    pieces: tuple[Piece, ...] = ()
 
     @cached_property
     def message(self) -> str:
@@ -129,7 +141,7 @@ class Solution(Result):
     @cached_property
     def w(self) -> np.ndarray:
         """Unknowns, (unknowns, points)."""
-        return self._over(self._kernels.unknowns, len(self.system.unknowns))
+        return self.over(self._kernels.unknowns, len(self.system.unknowns))
 
     @cached_property
     def invariant(self) -> np.ndarray:
@@ -187,31 +199,54 @@ class Solution(Result):
         """(points, state): what kernels are given, without multipliers."""
         return np.ascontiguousarray(self.states[:, : self.system.state_size])
 
-    def _over(self, address: int, size: int, dense: int = 0) -> np.ndarray:
-        """The values of a kernel at all points.  Where λ or the unknowns cannot be followed from one point to
-        the next, they are found anew.
-        """
-        out = np.full((self.t.size, size), np.nan)
-        begin, states, parts = 0, self._own_states, 64 if self.system.unknowns else 1
-        while size and begin < self.t.size:
-            context, rest = self._kernels.context(self.system), slice(begin, None)
-            done = over_points(address, dense, context, self.t[rest], states[rest], out[rest], parts)
-            if not done:
-                break
-            begin += done
-        return out.T
+    def over(self, address: int, size: int, dense: int = 0) -> np.ndarray:
+        """The values of a kernel of the system at all points, (size, points)."""
+        parts = [_over_part(system, address, size, dense, *rest) for system, *rest in self._parts()]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((size, 0))
+
+    def _parts(self, solved: bool = False) -> Iterator[tuple[System, np.ndarray, np.ndarray]]:
+        """For each piece the system, or the one that was solved, with its times and states."""
+        states, pieces = self._own_states, self.pieces or (Piece(0, self.system, self.system),)
+        ends = [*(piece.begin for piece in pieces[1:]), self.t.size]
+        for piece, end in zip(pieces, ends, strict=True):
+            rows = slice(piece.begin, end)
+            yield piece.solved if solved else piece.system, self.t[rows], states[rows]
+
+    def solved_at(self, point: int) -> System:
+        """The system that was solved from this point on."""
+        found = self.system
+        for piece in self.pieces:
+            found = piece.solved if piece.begin <= point else found
+        return found
+
+    @cached_property
+    def parameter_values(self) -> np.ndarray:
+        """Parameters, followed by the inputs, at each point, (values, points)."""
+        if not self.pieces:
+            return np.tile(self.system.parameters.flat[:, None], self.t.size)
+        values = [np.tile(system.parameters.flat[:, None], t.size) for system, t, _ in self._parts()]
+        return np.concatenate(values, axis=1)
 
     @cached_property
     def lam(self) -> np.ndarray:
         if self.states.shape[1] > self.system.state_size:
             return self.states[:, self.system.state_size :].T
-        return self._over(self._kernels.multipliers, self.system.m, dense_multipliers.address)
+        found = []
+        for system, t, states in self._parts(solved=True):
+            lam = _over_part(
+                system, kernels(system).multipliers, system.m, dense_multipliers.address, t, states
+            )
+            found.append(system.own_multipliers(lam))
+        return np.concatenate(found, axis=1) if found else np.zeros((self.system.m, 0))
 
     @cached_property
     def rates(self) -> np.ndarray:
         """Accelerations, followed by the rates of the first-order states."""
-        size = self.system.state_size
-        return self._over(self._kernels.derivative, size, dense_derivative.address)[self.system.n :]
+        size, found = self.system.state_size, []
+        for system, *rest in self._parts(solved=True):
+            address = kernels(system).derivative
+            found.append(_over_part(system, address, size, dense_derivative.address, *rest)[self.system.n :])
+        return np.concatenate(found, axis=1) if found else np.zeros((size - self.system.n, 0))
 
     @property
     def a(self) -> np.ndarray:
@@ -219,7 +254,7 @@ class Solution(Result):
 
     @cached_property
     def _residuals(self) -> np.ndarray:
-        return self._over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
+        return self.over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
 
     @property
     def g(self) -> np.ndarray:
@@ -282,7 +317,7 @@ class Solution(Result):
     @cached_property
     def energy(self) -> np.ndarray | None:
         """Kinetic and potential energy together; None if the system has no potential."""
-        return self._over(self._kernels.energy, 1)[0] if self.system.has_energy else None
+        return self.over(self._kernels.energy, 1)[0] if self.system.has_energy else None
 
     @property
     def energy_change(self) -> float:
@@ -530,6 +565,23 @@ class Solution(Result):
         from holonome.results.files import read_npz
 
         return read_npz(Path(path), system)
+
+
+def _over_part(
+    system: System, address: int, size: int, dense: int, t: np.ndarray, states: np.ndarray
+) -> np.ndarray:
+    """The values of a kernel at points of one piece, (size, points).  Where λ or the unknowns cannot be
+    followed from one point to the next, they are found anew.
+    """
+    out = np.full((t.size, size), np.nan)
+    begin, fewest = 0, 64 if system.unknowns else 1
+    while size and begin < t.size:
+        context, rest = kernels(system).context(system), slice(begin, None)
+        done = over_points(address, dense, context, t[rest], states[rest], out[rest], fewest)
+        if not done:
+            break
+        begin += done
+    return out.T
 
 
 def count(number: int, thing: str) -> str:

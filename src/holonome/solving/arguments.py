@@ -117,8 +117,15 @@ def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:
     """Times at which the solution is wanted; None for all steps."""
     if t_eval is None:
         return None
-    times = checked("t_eval", t_eval)
-    if np.any((times < min(t0, t1)) | (times > max(t0, t1))):
+    if type(t_eval) is np.ndarray and t_eval.dtype == float and t_eval.ndim == 1:
+        times = t_eval.copy()
+    else:
+        times = checked("t_eval", t_eval)
+    low, high, rising = (t0, t1, times) if t1 > t0 else (t1, t0, times[::-1])
+    if times.size and low <= rising[0] and rising[-1] <= high and (rising[1:] > rising[:-1]).all():
+        return times
+    checked("t_eval", times)
+    if np.any((times < low) | (times > high)):
         raise ValueError(f"t_eval: all times must lie within t_span = ({t0:g}, {t1:g})")
     if np.any(np.diff(times) * (1 if t1 > t0 else -1) <= 0):
         raise ValueError("t_eval: times must be sorted in the direction of t_span, without repetition")
@@ -169,3 +176,16 @@ def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
     for argument, used in given.items():
         if used:
             raise ValueError(f"{argument}: it has no meaning for a problem of index 2 or 3; leave it out")
+
+
+def refuse_in_pieces(stepper: Any, system: Any, motion: str, what: str) -> None:
+    """What cannot begin anew in the middle of a run."""
+    if not system.mechanical:
+        raise ValueError(f"{what}: problems of index 2 and 3 cannot be interrupted; leave it out")
+    if motion != "all":
+        raise ValueError(f"{what}: motion='smooth' cannot be interrupted; leave one of them out")
+    if stepper.known_times(0.0) is not None:
+        raise ValueError(
+            f"{what}: a method of constant order begins with known points and cannot be interrupted; choose "
+            "another method"
+        )

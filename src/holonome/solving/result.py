@@ -23,28 +23,35 @@ _STATUS = {loop.DONE: 0, loop.TERMINATED: 1}
 
 def finish(legs: list[Run], outcome: Outcome, remarks: tuple[Callable[[Solution], str], ...] = ()) -> Any:
     """The result of a run, perhaps of several legs."""
-    last = legs[-1]
-    fields = _fields(last, outcome)
-    if len(legs) > 1:
-        parts = [_fields(leg, Outcome(loop.DONE)) for leg in legs[:-1]] + [fields]
-        fields = _merged(parts, legs)
-        fields["start"] = outcome.start
+    fields, last, wanted = fields_of(legs, outcome), legs[-1], legs[0].task.t_eval
     fields["outcome"] += rank_fell(fields["singular_times"])
-    wanted = legs[0].task.t_eval
     if not fields["t"].size and outcome.code != loop.DONE and wanted is not None and wanted.size:
         fields["t"], fields["states"] = np.array([last.t]), last.state[np.newaxis].copy()
     if not last.system.mechanical:
         return _general_solution(last, fields)
-    fields["remarks"] = remarks
-    solution = Solution(fields)
+    return checked_solution(Solution(fields | {"remarks": remarks}), legs[0])
+
+
+def checked_solution(solution: Solution, first: Run) -> Solution:
+    """The same, or a failure where a run that reached its end got something wrong all the same."""
     wrong = ""
     if solution.success:
-        wrong = _what_is_wrong(legs[0], solution) or last.system.objection(solution)
+        wrong = _what_is_wrong(first, solution) or solution.system.objection(solution)
     return solution.changed(status=-1, outcome=wrong) if wrong else solution
 
 
+def fields_of(legs: list[Run], outcome: Outcome) -> dict[str, Any]:
+    """All fields of the solution of one run, perhaps of several legs."""
+    fields = _fields(legs[-1], outcome)
+    if len(legs) > 1:
+        parts = [_fields(leg, Outcome(loop.DONE)) for leg in legs[:-1]] + [fields]
+        fields = _merged(parts, legs)
+        fields["start"] = outcome.start
+    return fields
+
+
 def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
-    """All fields of the solution of one run."""
+    """Those of one leg."""
     task, stepper, collected = run.task, run.stepper, run.collected()
     points = collected.points
     t_events, event_states, singular = run.events_in(collected.found)
@@ -77,7 +84,7 @@ def _fields(run: Run, outcome: Outcome) -> dict[str, Any]:
     return fields
 
 
-_SUMMED = (
+SUMMED = (
     "nfev",
     "steps",
     "rejections",
@@ -97,7 +104,7 @@ def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
     pairs = list(zip(parts, skip, strict=True))
     fields["t"] = np.concatenate([part["t"][first:] for part, first in pairs])
     fields["states"] = np.concatenate([part["states"][first:, :size] for part, first in pairs])
-    fields |= {name: sum(part.get(name, 0) for part in parts) for name in _SUMMED}
+    fields |= {name: sum(part.get(name, 0) for part in parts) for name in SUMMED}
     fields["singular_times"] = np.concatenate([part["singular_times"] for part in parts])
     if "accepted" in fields:
         columns = slice(loop.STEP_COLUMNS)
@@ -111,7 +118,7 @@ def _merged(parts: list[dict[str, Any]], legs: list[Run]) -> dict[str, Any]:
     known = [(part["sol"], leg.t) for part, leg in zip(parts, legs, strict=True) if part.get("sol")]
     if known:
         outputs, ends = zip(*known, strict=True)
-        fields["sol"] = JoinedOutput(list(outputs), np.array(ends), legs[0].task.direction)
+        fields["sol"] = JoinedOutput(legs[0].system, list(outputs), np.array(ends), legs[0].task.direction)
     names, smooth = " → ".join(leg.task.name for leg in legs), legs[0].task.name == SMOOTH
     told = ", then ".join(f"{leg.task.name} from t = {leg.task.t0:.6g}" for leg in legs[1:])
     why = "explicit steps are larger than those of smooth motion" if smooth else "stiffness was met"
@@ -125,21 +132,24 @@ def _begins_where(part: dict[str, Any], before: dict[str, Any]) -> int:
 
 
 class JoinedOutput:
-    """Dense output of several legs: each answers for its own time."""
+    """Dense output of several legs or pieces: each answers for its own time,
+    the later one where they meet.
+    """
 
-    def __init__(self, outputs: list, ends: np.ndarray, direction: float) -> None:
-        self.outputs, self.ends, self.direction = outputs, ends, direction
+    def __init__(self, system: Any, outputs: list, ends: np.ndarray, direction: float) -> None:
+        self.system, self.outputs, self.ends, self.direction = system, outputs, ends, direction
 
     def __call__(self, t: Any) -> Any:
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        leg = np.searchsorted(self.direction * self.ends[:-1], self.direction * times)
-        system = self.outputs[0].stepper.system
-        rows = np.empty((times.size, system.state_size))
-        for i, output in enumerate(self.outputs):
-            mine = leg == i
-            if mine.any():
-                rows[mine] = output.rows(times[mine])[:, : system.state_size]
-        return system.split_state(rows, np.ndim(t) == 0)
+        return self.system.split_state(self.rows(t), np.ndim(t) == 0)
+
+    def rows(self, t: Any) -> np.ndarray:
+        """States, one row for each time."""
+        times, size = np.atleast_1d(np.asarray(t, dtype=float)), self.system.state_size
+        leg = np.searchsorted(self.direction * self.ends[:-1], self.direction * times, "right")
+        rows = np.empty((times.size, size))
+        for i in np.unique(leg):
+            rows[leg == i] = self.outputs[i].rows(times[leg == i])[:, :size]
+        return rows
 
 
 def _general_solution(run: Run, fields: dict[str, Any]) -> HigherIndexSolution:

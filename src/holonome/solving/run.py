@@ -26,12 +26,16 @@ from holonome.problem.event import Event, compiled_events
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
 _WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 25, 2000, 0.2, 10
+_USUAL_EVENT = (0.0, 0)
+"""Both directions, and it does not end the run."""
+
 _NO_TIMES, _NOTHING = np.zeros(0), np.zeros((1, 8))
 _NO_REJECTIONS = np.zeros((0, loop.REJECTION_COLUMNS))
 _AT = RunState.places
 _, _write_task = RunState.stretch("t", "budget")
 _read_counts, _ = RunState.stretch("nfev", "projections")
 _read_rows, _write_rows = RunState.stretch("points", "found")
+_, _write_kernels = RunState.stretch("event_kernel", "event_dense_multipliers")
 
 
 class Task(NamedTuple):
@@ -140,23 +144,26 @@ class Run:
         compiled = self.compiled_events = compiled_events(self.system, events)
         context = self.stepper.new_context(compiled.extra)
         compiled.fill(context)
-        self.supplied = [*self.supplied, *compiled.supplied.values()]
-        RunState.set(memory, event_kernel=compiled.address, **self._addresses_for_events(compiled))
-        RunState.vector(memory, "event_exact")[:] = compiled.exact
-        RunState.vector(memory, "event_direction")[:] = [event.direction for event in events]
-        RunState.vector(memory, "event_terminal")[:] = [float(event.terminal or 0) for event in events]
+        if compiled.supplied:
+            self.supplied = [*self.supplied, *compiled.supplied.values()]
+        _write_kernels(memory, compiled.address, *self._kernels_for_events(compiled))
+        at_exact, at_direction, at_terminal = self.stepper.of_events
+        memory[at_exact] = compiled.exact
+        settings = [(event.direction, event.terminal or 0) for event in events]
+        if settings != [_USUAL_EVENT] * len(events):
+            memory[at_direction], memory[at_terminal] = zip(*settings, strict=True)
         return context
 
-    def _addresses_for_events(self, compiled: Any) -> dict[str, int]:
-        """Kernels for the accelerations and multipliers that events need."""
-        system, fields = self.system, {"event_state": self.system.state_size, "event_rows": self.system.m}
+    def _kernels_for_events(self, compiled: Any) -> tuple[int, int, int, int]:
+        """Addresses of the kernels for the accelerations and multipliers that events need, each followed by
+        its dense fallback; 0 where they do not.
+        """
+        rate = dense_rate = multipliers = dense_lam = 0
         if compiled.needs_motion:
-            fields["event_rate"] = kernels(system).derivative
-            fields["event_dense_rate"] = dense_derivative.address
-        if compiled.needs_multipliers and self.stepper.columns == system.state_size:
-            fields["event_multipliers"] = kernels(system).multipliers
-            fields["event_dense_multipliers"] = dense_multipliers.address
-        return fields
+            rate, dense_rate = kernels(self.system).derivative, dense_derivative.address
+        if compiled.needs_multipliers and self.stepper.columns == self.system.state_size:
+            multipliers, dense_lam = kernels(self.system).multipliers, dense_multipliers.address
+        return rate, dense_rate, multipliers, dense_lam
 
     def _new_buffers(self) -> None:
         task, size, rows = self.task, self.stepper.columns, self.rows
@@ -172,6 +179,10 @@ class Run:
         """Begin again from other initial values, known to be consistent."""
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
+
+    def begins_at_events(self, numbers: Sequence[int], span: float) -> None:
+        """Events that were located where this run begins, part of one of this length, are not found again."""
+        RunState.vector(self.memory, "event_fired")[list(numbers)] = span
 
     def use_history(self, history: Callable[[np.ndarray], Any]) -> None:
         """Begin with the solution at a few points; ``history`` computes it from a consistent start."""
@@ -345,12 +356,17 @@ class Run:
         """Times and states of each event, and times at which the rank of the constraints fell."""
         if not self.task.events and not len(found):
             return None, None, _NO_TIMES
-        direction = self.task.direction
-        singular = found[(found[:, 0] < 0) & (direction * found[:, 1] <= direction * self.t), 1]
-        if not self.task.events:
+        which, times, states = found[:, 0], found[:, 1], found[:, 2:]
+        events, numbers, singular = len(self.task.events), set(which.tolist()), _NO_TIMES
+        if -1.0 in numbers:
+            direction = self.task.direction
+            singular = times[(which < 0) & (direction * times <= direction * self.t)]
+        if not events:
             return None, None, singular
-        rows = [found[found[:, 0] == i] for i in range(len(self.task.events))]
-        return [row[:, 1] for row in rows], [row[:, 2:] for row in rows], singular
+        if events == 1 and -1.0 not in numbers:
+            return [times], [states], singular
+        rows = [which == i for i in range(events)]
+        return [times[row] for row in rows], [states[row] for row in rows], singular
 
     def event_failed(self) -> bool:
         """Whether it was an event, not the system, that raised."""

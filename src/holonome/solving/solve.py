@@ -9,27 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from holonome.dynamics.kernels import kernels
-from holonome.dynamics.rank import always_dependent_rows
-from holonome.dynamics.start import consistent_state
-from holonome.integrators import loop
-from holonome.integrators.contract import Request
-from holonome.machine.context import Context
-from holonome.machine.interruption import Interruption
 from holonome.problem.event import as_events
 from holonome.problem.system import System
-from holonome.problem.vectors import require_finite
 from holonome.results.solution import Solution
 from holonome.solving import arguments
-from holonome.solving.auto import go_on, watch_pace
+from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.methods import ALL, AUTO, SMOOTH, Method, resolve
+from holonome.solving.pieces import Options, run_in_pieces
 from holonome.solving.result import finish
-from holonome.solving.run import Outcome, Run, Task
+from holonome.solving.run import Run, Task
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
 from holonome.solving.tolerances import default_tolerance
-
-_REFUSED = (loop.OFF_MANIFOLD, loop.CANNOT_START, loop.USER_FUNCTION_FAILED)
 
 
 def solve(
@@ -186,84 +177,21 @@ def solve(
         max_steps,
         t0,
     )
+    relay = method == AUTO and step is None and projection is None
+    if any(event.action is not None for event in task.events):
+        arguments.refuse_in_pieces(stepper, system, motion, "events: an action")
+        options = Options(chosen, relay, projection, step, v0 is None, repair, progress)
+        return run_in_pieces(task, options)
     run = Run(task)
-    chooses = method == AUTO and step is None and projection is None
-    relay = chooses and system.mechanical and not kernels(system).dense
-    if relay:
-        watch_pace(run)
     known = stepper.known_times(t0)
     if known is not None:
         _refuse_short_interval(task, known)
         run.use_history(partial(_known_points, task, known))
-    legs, outcome = _carry_out(run, relay, v0 is None, repair, progress)
+    legs, outcome = carry_out(run, relay, v0 is None, repair, progress)
     remarks = ()
     if motion == SMOOTH:
         remarks = (partial(about_smooth_motion, given=None if y0 is given else given),)
     return finish(legs, outcome, remarks)
-
-
-def _carry_out(
-    run: Run, relay: bool, at_rest: bool, repair: bool, progress: Any
-) -> tuple[list[Run], Outcome]:
-    """Run to the end; where the start is refused, from consistent values near it."""
-    start, legs = None, [run]
-    code = run.first_advance()
-    if code in _REFUSED and _may_start_elsewhere(run):
-        start = _consistent_start(run, at_rest, repair)
-        code = run.first_advance()
-    if code == loop.FULL:
-        with Interruption():
-            if relay and Context.of(run.context)["dense_calls"] == 0:
-                code = go_on(legs, progress)
-            else:
-                if relay:
-                    watch_pace(run, False)
-                code = run.go_on(progress)
-    if callable(progress) and not legs[-1].full:
-        progress(legs[-1].fraction)  # a short run tells its progress once
-    return legs, Outcome(code, start)
-
-
-def _may_start_elsewhere(run: Run) -> bool:
-    return run.system.mechanical and run.tried == 0 and not run.event_failed()
-
-
-def _consistent_start(run: Run, at_rest: bool, repair: bool) -> Any:
-    """Consistent values near those given, with which the run begins again."""
-    system, t0, y0 = run.system, run.task.t0, run.first
-    n = system.n
-    require_finite(q0=y0[:n], v0=y0[n : 2 * n], s0=y0[2 * n :])
-    start = consistent_state(system, y0, t0, at_rest=at_rest, repair=repair)
-    if start.redundant and run.stepper.leaves_out_rows:
-        run.stepper.left_out = always_dependent_rows(system, t0, start.state)
-    run.restart(start.state)
-    return start
-
-
-def new_stepper(
-    system: Any,
-    name: str,
-    method: Method,
-    t0: float,
-    t1: float,
-    projection: bool | None = None,
-    step: float | None = None,
-) -> Any:
-    """What advances this system by this method."""
-    size = arguments.constant_step(step, method.integrator.step)
-    formulation = method.formulation
-    if projection is not None:
-        formulation = formulation.with_projection(projection)
-    formulation = formulation.for_run(t1 - t0, size)
-    reason = formulation.refuses(system)
-    if reason:
-        raise ValueError(f"method: {reason}")
-    if not system.mechanical and method.integrator.form(formulation) != "sequence":
-        raise ValueError(
-            f"method: {name!r} is made for mechanical systems; for {system!r} use 'srm' or "
-            "Method(SRM(...), RungeKutta(...)), Method(SRM(...), BDF())"
-        )
-    return method.integrator.stepper(Request(system, formulation, size, 1 if t1 > t0 else -1))
 
 
 def _known_points(task: Task, times: np.ndarray, y0: np.ndarray) -> Solution:

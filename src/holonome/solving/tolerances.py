@@ -26,7 +26,7 @@ def default_tolerance(system: Any, y: np.ndarray, t0: float, t1: float, rtol: fl
     """An absolute tolerance for every entry of the state, or one for all."""
     n, levels, values = system.n, system.levels, y.tolist()
     q, v, s = values[:n], values[n : levels * n], values[levels * n :]
-    sizes = [max(map(abs, part), default=1.0) for part in (q, v, s)]
+    sizes = [max(max(part), -min(part)) if part else 1.0 for part in (q, v, s)]
     low, high = _USUAL
     if all(low <= size < high for size in sizes) or (low <= sizes[0] < high and sizes[1] == 0.0 and not s):
         return _PART * rtol

@@ -1,0 +1,138 @@
+"""A moment at which a run is interrupted: what functions of the user may ask about it, and change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holonome.arguments import NUMBERS, checked, read, shown
+from holonome.dynamics.start import consistent_state
+from holonome.errors import HolonomeError
+from holonome.locks import cached_property
+from holonome.problem.system import System
+from holonome.tracing import argument_names
+
+_OF_STATE = ("a", "lam", "w")
+_SMALL = 1e-12
+
+
+class Interrupted(HolonomeError):
+    """What a function of the user did ends the run."""
+
+
+class Change(NamedTuple):
+    """What an interruption leaves behind."""
+
+    system: System
+    y: np.ndarray
+    stop: bool = False
+
+
+class Moment:
+    """A state of a system, for functions that are called at interruptions."""
+
+    def __init__(self, system: System, t: float, y: np.ndarray) -> None:
+        self.system, self.t, self.y = system, t, y
+
+    @cached_property
+    def state(self) -> Any:
+        """All that `system.at` knows."""
+        n = self.system.n
+        parts = (self.y[:n], self.y[n : 2 * n], self.y[2 * n :]) if n else (self.y,)
+        return self.system.at(self.t, *parts)
+
+    def call(self, function: Callable, role: str) -> Any:
+        """Call a function of the user with what it asks for."""
+        try:
+            return function(**{name: self._value(name, role) for name in argument_names(function, role)})
+        except Interrupted:
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise Interrupted(f"{role} failed at t = {self.t:.9g}: {what}") from error
+
+    def _value(self, name: str, role: str) -> Any:
+        system, n = self.system, self.system.n
+        match name:
+            case "t":
+                return self.t
+            case "p":
+                return system.p
+            case "u":
+                return system.u
+            case "x" if not n:
+                return self.y.copy()
+            case "q" if n:
+                return self.y[:n].copy()
+            case "v" if n:
+                return self.y[n : 2 * n].copy()
+            case "s" if system.states:
+                return self.y[2 * n :].copy()
+        if (name in _OF_STATE and n) and (name != "w" or system.unknowns):
+            return getattr(self.state, name)
+        known = ["t", *(("q", "v", "a") if n else ("x",)), "p", "u"]
+        known += ["s"] * bool(n and system.states) + ["w"] * bool(system.unknowns) + ["lam"] * bool(system.m)
+        raise TypeError(f"its argument {name!r} is not known; it may ask for {', '.join(known)}")
+
+    def changed(self, role: str, answer: Any) -> Change:
+        """What a function of the user wants to be different, checked."""
+        if answer is None:
+            return Change(self.system, self.y)
+        own = ("q", "v", "s", "impulse") if self.system.n else ("x",)
+        known = (*own, "parameters", "inputs", "stop")
+        if not isinstance(answer, Mapping) or any(key not in known for key in answer):
+            raise Interrupted(
+                f"{role}: it returned {shown(answer)}; return None or a dict of {', '.join(known)}"
+            )
+        try:
+            return self._changed(role, answer)
+        except (TypeError, ValueError, HolonomeError) as error:
+            if isinstance(error, Interrupted):
+                raise
+            raise Interrupted(f"{role}: at t = {self.t:.9g}, {error}") from error
+
+    def _changed(self, role: str, answer: Mapping[str, Any]) -> Change:
+        system, y, n = self.system, self.y.copy(), self.system.n
+        for argument in ("parameters", "inputs"):
+            if answer.get(argument):
+                system = system.with_parameters(**system.parameters.own(argument, answer[argument]))
+        places = {"q": slice(0, n), "v": slice(n, 2 * n), "s": slice(2 * n, None), "x": slice(None)}
+        for name in [name for name in answer if name in places]:
+            value = read(NUMBERS, name, answer[name])
+            if value.size != y[places[name]].size:
+                raise ValueError(f"{name}: {value.size} numbers; return {y[places[name]].size}")
+            y[places[name]] = value.ravel()
+        if answer.get("impulse") is not None:
+            impulse = read(NUMBERS, "impulse", answer["impulse"])
+            if impulse.shape != (n,):
+                raise ValueError(f"impulse: shape {impulse.shape}; return {n} numbers")
+            here = Moment(system, self.t, y).state
+            y[n : 2 * n] += after_impulse(here.M, here.G, impulse)
+        if system.m and (system is not self.system or not np.array_equal(y, self.y)):
+            y = consistent_state(system, y, self.t).state
+        stop = answer.get("stop", False)
+        return Change(system, y, checked("stop", stop) if "stop" in answer else False)
+
+
+def after_impulse(M: np.ndarray, G: np.ndarray, impulse: np.ndarray) -> np.ndarray:
+    """The change of velocity by generalised impulses, one or several as columns, on the constraints:
+
+    M Δv + Gᵀ Λ = P,    G Δv = 0.
+    """
+    n, m = M.shape[0], G.shape[0]
+    rows = np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300) / np.sqrt(
+        np.max(np.abs(M), initial=1e-300)
+    )
+    C = G / rows
+    matrix = np.block([[M, C.T], [C, np.zeros((m, m))]])
+    right = np.concatenate([impulse, np.zeros((m, *impulse.shape[1:]))])
+    try:
+        found = np.linalg.solve(matrix, right)
+        residual = np.max(np.abs(matrix @ found - right), initial=0.0)
+        if residual <= _SMALL * np.max(np.abs(right), initial=0.0):
+            return found[:n]
+    except np.linalg.LinAlgError:
+        pass
+    return np.linalg.lstsq(matrix, right, rcond=1e-13)[0][:n]
