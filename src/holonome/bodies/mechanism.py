@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Literal
 
 import casadi as ca
@@ -395,6 +396,19 @@ class Mechanism(AddingBeams):
         frozen = Frozen(self._captured)
         if frozen:
             require_unchanged(frozen)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
+        """A mechanism of its own, to be changed further; it makes its equations anew."""
+        found = memo[id(self)] = object.__new__(Mechanism)
+        parts = {name: value for name, value in self.__dict__.items() if name != "_made"}
+        found.__dict__.update(deepcopy(parts, memo), _made={})
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"the mechanism {self.name!r} cannot be pickled; make it where it is needed, by a function, or pickle "
+            "m.system, which has its equations without the names of bodies (copy.deepcopy copies it)"
+        )
 
     def __str__(self) -> str:
         return description(self)
