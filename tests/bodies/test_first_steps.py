@@ -47,7 +47,9 @@ def test_drives_that_contradict_each_other_are_named():
         m.revolute(f"{name} axle", m.ground.at(x, 0), crank["axle"])
         m.drive(f"{name} motor", f"{name} axle", law=(lambda t: t) if x == 0 else lambda t: t + 1)
     m.distance("rod", m.bodies["left"]["pin"], m.bodies["right"]["pin"], length=1.0)
-    with pytest.raises(hn.InconsistentStart, match="beside what left motor, right motor prescribe"):
+    with pytest.raises(
+        hn.InconsistentStart, match=r"against left motor, right motor .* what drives prescribe"
+    ):
         hn.solve(m, (0, 1))
 
 

@@ -119,6 +119,87 @@ def test_forces_and_drives():
     assert not m.forces
 
 
+def test_numbers_without_sense():
+    m, rod = plane()
+    ground = m.ground.at(0, 0)
+    m.revolute("A", ground, rod["A"])
+    m.revolute("B", rod["B"], bar(m, "second")["A"])
+    m.prismatic("S", m.ground.at(0, 1), bar(m, "third")["A"])
+    refused("s: neither stiffness nor damping", lambda: m.spring("s", joint="A"))
+    refused(
+        "s.length: -1; give a number that", lambda: m.spring("s", ground, rod["B"], stiffness=1, length=-1)
+    )
+    refused("c.coefficient: -1", lambda: m.friction("c", "A", -1, radius=1))
+    refused("c.speed: 0; give a positive number", lambda: m.friction("c", "A", 1, radius=1, speed=0))
+    refused("c.stiffness: 0", lambda: m.contact("c", ground, rod["B"], 0))
+    refused("c.friction: -1", lambda: m.contact("c", ground, rod["B"], 1, friction=-1))
+    refused("d.coefficient: -1", lambda: m.drag("d", rod["B"], -1))
+    refused("b.stiffness: -1; it must have no negative", lambda: m.bushing("b", ground, rod["B"], -1))
+    turning = [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    refused("b.damping: .*symmetric", lambda: m.bushing("b", ground, rod["B"], 1, turning))
+    refused("r.radius: 0; give a positive number", lambda: m.rolling("r", ground, rod["B"], 0))
+    refused("r.length: -1", lambda: m.rope("r", [ground, rod["B"]], -1))
+    refused("r: all of its points are on 'rod'", lambda: m.rope("r", [rod["A"], rod["B"]], 1))
+    refused("g.ratio: 0; give a number other than zero", lambda: m.gear("g", ["A", "B"], 0))
+    refused("g.joints: 'A' twice", lambda: m.gear("g", ["A", "A"], 2))
+    refused("g.radii: .*one for each pulley", lambda: m.belt("g", ["A", "B"], (1,)))
+    refused("g.radii: 0; give a positive number", lambda: m.belt("g", ["A", "B"], (1, 0)))
+    refused("g.radius: 0", lambda: m.rack("g", "A", "S", 0))
+    refused("event.value: 'x'; give a number", lambda: m.event("A", "x"))
+    refused("x.density: -5", lambda: m.body("x", shape=hn.shapes.Sphere(1.0), density=-5))
+    assert not m.forces
+    assert not m.couplings
+    m, rod = space()
+    refused("A.lead: 0; give a number other", lambda: m.screw("A", m.ground.at(0, 0, 0), rod["A"], lead=0))
+
+
+def test_parameters_without_sense_are_seen_by_their_first_values():
+    m = hn.Mechanism("plane", parameters={"k": -3.0})
+    rod = bar(m, "rod")
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    refused(
+        "s.stiffness: -3; give a number that is not negative",
+        lambda: m.spring("s", joint="A", stiffness=m.p.k),
+    )
+
+
+def test_arguments_that_would_have_no_effect():
+    m, rod = plane()
+    ground = m.ground.at(0, 0)
+    m.prismatic("S", ground, rod["A"])
+    refused("c.radius: it has no meaning for a displacement", lambda: m.friction("c", "S", 0.1, radius=0.1))
+    refused(
+        "s.rest: it has no meaning for two points",
+        lambda: m.spring("s", ground, rod["B"], stiffness=1, length=1, rest=1),
+    )
+    refused("t.coordinate: ", lambda: m.torque("t", body=rod, law=1.0, coordinate="angle"))
+    refused("t.coordinate: ", lambda: m.force("t", at=rod["B"], law=(1.0, 0), coordinate="x"))
+    refused("r.axis: a wheel needs none", lambda: m.rolling("r", ground, rod["B"], 1, axis=(0, 0, 1)))
+    refused("u: a universal joint is for space", lambda: m.universal("u", ground, rod["B"]))
+    refused("u: a screw joint is for space", lambda: m.screw("u", ground, rod["B"], 0.1))
+    refused("f.at: no points", lambda: m.force("f", at=[], law=1.0))
+    refused("f.between: 'ab'; give two points", lambda: m.force("f", between="ab", law=1.0))
+
+
+def test_rotations_where_numbers_are_asked_for():
+    m, rod = space()
+    m.revolute("A", m.ground.at(0, 0, 0), rod["A"])
+    m.spherical("B", rod["B"], bar(m, "second")["A"])
+    for name, value in (("A", Rotation.identity()), ("B", Rotation.from_rotvec(np.zeros((2, 3))))):
+        refused(
+            rf"start\['{name}'\]: ", lambda: hn.solve(m, (0, 1), start={name: value}), hn.InconsistentStart
+        )
+
+
+def test_a_drive_that_jumps_cannot_be_followed():
+    m, rod = plane()
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    m.drive("d", "A", lambda t: np.where(t > 0.5, 1.0, 0.0))
+    sol = hn.solve(m, (0, 1))
+    assert not sol.success
+    assert "constraints that cannot be met further on" in sol.message
+
+
 def test_a_random_law_is_refused():
     m, rod = plane()
     m.revolute("A", m.ground.at(0, 0), rod["A"])

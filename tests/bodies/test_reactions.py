@@ -151,3 +151,78 @@ def test_a_run_that_leaves_its_assembly_is_no_success(monkeypatch):
     sol = hn.solve(m, (0, 1), start=start, speed=speed)
     assert not sol.success
     assert f"has left its assembly: '{names[0]}'" in sol.message
+
+
+def gears_of_three_planets():
+    """An epicyclic gear whose ring stands still; two of its meshes follow from the others."""
+    m = hn.Mechanism("epicyclic")
+    m.revolute("sun", m.ground.at(0, 0), m.body("sun wheel", 1.0, 0.02))
+    carrier = m.body("carrier", 2.0, 0.1)
+    m.revolute("carrier axle", m.ground.at(0, 0), carrier)
+    m.revolute("between", carrier, m.bodies["sun wheel"])
+    for k in range(3):
+        x = 0.2 * np.array([np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3)])
+        m.revolute(f"pin {k}", carrier.at(*x), m.body(f"planet {k}", 0.5, 0.003))
+        m.gear(f"inner {k}", ["between", f"pin {k}"], ratio=-1.0)
+        m.gear(f"outer {k}", [f"pin {k}", "carrier axle"], ratio=-1 / 3)
+    m.torque("motor", "sun", law=lambda t: 1 + 2 * np.sin(t))
+    return m
+
+
+def test_redundant_gears_are_told_and_their_sum_is_right():
+    m, sums = gears_of_three_planets(), []
+    meshes = [f"{where} {k}" for where in ("inner", "outer") for k in range(3)]
+    for coordinates in ("joint", "absolute"):
+        m._coordinates = coordinates
+        m._made.clear()
+        sol = hn.solve(m, (0, 1), rtol=1e-10)
+        assert sol.undetermined == sorted(["between", *(["sun", "carrier axle"]), *meshes])
+        assert sol.reaction("pin 0").determined
+        np.testing.assert_allclose(sol.joint("sun").angle, 4 * sol.joint("carrier axle").angle, atol=1e-12)
+        sums.append(sum(sol.effort(f"inner {k}")[1] for k in range(3))[[0, -1]])
+    np.testing.assert_allclose(*sums, rtol=1e-8)
+    assert not hn.solve(hn.mechanisms.seven_joint_arm(), (0, 0.01)).undetermined
+
+
+def test_dependences_of_many_rows_are_found_as_those_of_few(monkeypatch):
+    m, _, _ = models.four_bar_in_space("absolute")
+    before = m.bodies["rocker"] if "rocker" in m.bodies else list(m.bodies.values())[-1]
+    for k in range(5):
+        link = bar(m, f"link {k}")
+        m.revolute(f"K{k}", before.at(0, 0, 0), link["A"])
+        before = link
+    m.revolute("K0 again", m.bodies["link 0"]["A"], m.joints["K0"].points[0])
+    sol = hn.solve(m, (0, 0.01))
+    few = sol.undetermined
+    assert "K0" in few
+    assert "K1" not in few
+    monkeypatch.setattr("holonome.bodies.redundancy._DENSE", 0)
+    assert sorted(m.system.undetermined(sol)) == few
+
+
+def test_the_energy_balance_does_not_depend_on_the_points_of_the_result():
+    m = hn.Mechanism("bouncing ball", gravity=(0, 0, -9.81))
+    ball = m.body("ball", shape=hn.shapes.Sphere(0.1), density=240.0)
+    m.free(ball)
+    m.contact("floor", m.ground.at(0, 0, 0), ball, 1e5, radius=0.1, damping=0.3, friction=0.3, speed=0.01)
+    start, speed = {"ball": {"position": (0, 0, 0.3)}}, {"ball": {"velocity": (1, 0, 0)}}
+    errors = []
+    for points in (None, np.linspace(0, 1, 11)):
+        sol = hn.solve(m, (0, 1), start=start, speed=speed, rtol=1e-8, t_eval=points)
+        errors.append(np.abs(sol.energy_error[-1]))
+    assert errors[0] < 1e-5
+    assert errors[1] == pytest.approx(errors[0], rel=0.2)
+    implicit = hn.solve(m, (0, 1), start=start, speed=speed, rtol=1e-8, method="bdf", t_eval=[0, 0.5, 1])
+    assert np.max(np.abs(implicit.energy_error)) < 1e-5
+
+
+def test_the_energy_balance_of_a_run_that_ends_in_a_singular_position():
+    m = hn.Mechanism("parallelogram")
+    bars = [bar(m, name, length=2.0 if name == "coupler" else 1.0) for name in ("left", "coupler", "right")]
+    m.revolute("A", m.ground.at(0, 0), bars[0]["A"])
+    m.revolute("B", bars[0]["B"], bars[1]["A"])
+    m.revolute("C", bars[1]["B"], bars[2]["B"])
+    m.revolute("D", m.ground.at(2.5, 0), bars[2]["A"])
+    m.torque("motor", "A", 30.0)
+    sol = hn.solve(m, (0, 3), start={"A": 1.5}, rtol=1e-8, t_eval=np.linspace(0, 3, 31))
+    assert np.all(np.isfinite(sol.energy_error))

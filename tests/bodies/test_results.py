@@ -1,5 +1,6 @@
 """Events, tables, files and pictures of mechanisms; joints that are limited to some rows."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -157,3 +158,29 @@ def test_the_same_digits_in_another_process():
     )
     found = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(2)]
     assert found[0].stdout == found[1].stdout != ""
+
+
+def test_a_result_can_be_pickled_after_names_were_asked_for():
+    m, start, speed = models.four_bar()
+    sol = hn.solve(m, (0, 0.1), start=start, speed=speed)
+    assert sol.reaction("C").force.shape == (2, sol.t.size)
+    assert sol.energy_error.shape == sol.t.shape
+    again = pickle.loads(pickle.dumps(sol))
+    np.testing.assert_array_equal(again.lam, sol.lam)
+    with pytest.raises(hn.ModelError, match="made of functions, or read from a file"):
+        again.joint("A")
+
+
+def test_a_mechanism_can_be_copied_but_not_pickled():
+    m, start, speed = models.four_bar()
+    before = hn.solve(m, (0, 0.5), start=start, speed=speed)
+    other = copy.deepcopy(m)
+    weight = other.point_mass("weight", 3.0)
+    other.fixed("glue", other.bodies["rocker"]["B"], weight)
+    changed = hn.solve(other, (0, 0.5), start=start, speed=speed)
+    assert abs(changed.joint("A").angle[-1] - before.joint("A").angle[-1]) > 1e-3
+    again = hn.solve(copy.deepcopy(m), (0, 0.5), start=start, speed=speed)
+    np.testing.assert_array_equal(again.q, before.q)
+    assert "weight" not in m.bodies
+    with pytest.raises(TypeError, match="pickle m.system"):
+        pickle.dumps(m)

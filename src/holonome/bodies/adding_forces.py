@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from holonome.arguments import shown
 from holonome.bodies.body import Numbers, vector
@@ -59,6 +60,7 @@ class AddingForces(Parts):
             raise ModelError(f"{name}: give joint= or body=, one of them")
         if joint is not None:
             return self._joint_force(name, joint, law, coordinate, ANGLE, "torque")
+        self._leave_out(name, "body=", coordinate=coordinate)
         shape = () if self.dimension == 2 else (3,)
         value = self._law(f"{name}.law", law, {"t": (), "w": shape}, 1 if self.dimension == 2 else 3)
         return self._add_force(BodyTorque(name, self._body(name, body), value))
@@ -96,13 +98,18 @@ class AddingForces(Parts):
         role = f"{name}.law"
         if joint is not None:
             return self._joint_force(name, joint, law, coordinate, DISPLACEMENT, "force")
+        self._leave_out(name, "at= and between=", coordinate=coordinate)
         if between is not None:
+            if not isinstance(between, (list, tuple)):
+                raise ModelError(f"{name}.between: {shown(between)}; give two points")
             if len(between) != 2:
                 raise ModelError(f"{name}.between: {len(between)} points; give two")
             value = self._law(role, law, {"t": (), "distance": (), "rate": ()}, 1)
             return self._add_force(Between(name, self._ends(name, *between), value))
         several = isinstance(at, (list, tuple))
         points = tuple(self._point(name, point) for point in (at if several else [at]))
+        if not points:
+            raise ModelError(f"{name}.at: no points; give one or more")
         shape = (len(points), self.dimension) if several else (self.dimension,)
         value = self._law(role, law, {"t": (), "x": shape, "v": shape}, len(points) * self.dimension)
         return self._add_force(PointForce(name, points, value))
@@ -117,7 +124,7 @@ class AddingForces(Parts):
         stiffness: Numbers = 0.0,
         damping: Numbers = 0.0,
         length: Numbers | None = None,
-        rest: Numbers = 0.0,
+        rest: Numbers | None = None,
         coordinate: str | None = None,
     ) -> Load:
         """A spring and damper, between two points or on a joint.
@@ -135,21 +142,24 @@ class AddingForces(Parts):
         length : number
             Of a spring between points: its length without load; 0 makes it elastic in all directions.
         rest : number
-            Of a spring on a joint: the coordinate without load.
+            Of a spring on a joint: the coordinate without load, 0 by default.
         """
-        k, d = self._scalar(f"{name}.stiffness", stiffness), self._scalar(f"{name}.damping", damping)
-        for what, value in (("stiffness", k), ("damping", d)):
-            if value.is_constant() and float(value) < 0:
-                raise ModelError(f"{name}.{what}: {float(value):g}; give a number that is not negative")
+        k = self._not_negative(f"{name}.stiffness", stiffness)
+        d = self._not_negative(f"{name}.damping", damping)
+        if k.is_zero() and d.is_zero():
+            raise ModelError(f"{name}: neither stiffness nor damping is given; give one of them, or both")
         if joint is not None:
             if a is not None or b is not None or length is not None:
                 raise ModelError(f"{name}: give two points and a length, or a joint and rest")
             found, which = self._coordinate(name, joint, coordinate)
-            rest = self._scalar(f"{name}.rest", rest)
-            return self._add_force(JointSpring(name, found, which, k, d, rest))
+            unloaded = self._scalar(f"{name}.rest", 0.0 if rest is None else rest)
+            return self._add_force(JointSpring(name, found, which, k, d, unloaded))
+        self._leave_out(name, "two points", rest=rest, coordinate=coordinate)
+        if a is None or b is None:
+            raise ModelError(f"{name}: give two points, or joint=")
         if length is None:
             raise ModelError(f"{name}.length: missing; give the length without load")
-        length = self._scalar(f"{name}.length", length)
+        length = self._not_negative(f"{name}.length", length)
         return self._add_force(PointSpring(name, *self._ends(name, a, b), k, d, length))
 
     def bushing(self, name: str, a: Any, b: Any, stiffness: Any, damping: Any = 0.0) -> Load:
@@ -167,7 +177,7 @@ class AddingForces(Parts):
         """
         rows = 3 if self.dimension == 2 else 6
         K, D = (
-            stiffness_matrix(f"{name}.{what}", value, rows)
+            self._spring_matrix(f"{name}.{what}", value, rows)
             for what, value in (("stiffness", stiffness), ("damping", damping))
         )
         return self._add_force(Bushing(name, *self._ends(name, a, b), K, D))
@@ -199,10 +209,11 @@ class AddingForces(Parts):
         found, which = self._coordinate(name, joint, coordinate)
         if found.coordinates[which].kind == ANGLE and radius is None:
             raise ModelError(f"{name}.radius: missing; give the radius of the pin")
-        values = coefficient, 1.0 if radius is None else radius, speed
-        names = ("coefficient", "radius", "speed")
-        numbers = [self._scalar(f"{name}.{n}", x) for n, x in zip(names, values, strict=True)]
-        return self._add_force(Friction(name, found, which, *numbers))
+        if found.coordinates[which].kind == DISPLACEMENT:
+            self._leave_out(name, "a displacement", radius=radius)
+        mu = self._not_negative(f"{name}.coefficient", coefficient)
+        arm = self._positive(f"{name}.radius", 1.0 if radius is None else radius)
+        return self._add_force(Friction(name, found, which, mu, arm, self._positive(f"{name}.speed", speed)))
 
     def contact(
         self,
@@ -236,14 +247,14 @@ class AddingForces(Parts):
         """
         if not isinstance(exponent, (int, float)) or not exponent >= 1:
             raise ModelError(f"{name}.exponent: {shown(exponent)}; give a number of at least 1")
-        names = ("radius", "stiffness", "damping", "friction", "speed")
-        values = radius, stiffness, damping, friction, speed
-        r, k, d, mu, v0 = (self._scalar(f"{name}.{n}", x) for n, x in zip(names, values, strict=True))
+        k, v0 = self._positive(f"{name}.stiffness", stiffness), self._positive(f"{name}.speed", speed)
+        names, values = ("radius", "damping", "friction"), (radius, damping, friction)
+        r, d, mu = (self._not_negative(f"{name}.{n}", x) for n, x in zip(names, values, strict=True))
         return self._add_force(Contact(name, *self._ends(name, a, b), r, k, float(exponent), d, mu, v0))
 
     def drag(self, name: str, at: Any, coefficient: Numbers, wind: Numbers | None = None) -> Load:
         """Resistance of the air at a point: −c |v − wind| (v − wind), with c = ½ ρ c_w A."""
-        c = self._scalar(f"{name}.coefficient", coefficient)
+        c = self._not_negative(f"{name}.coefficient", coefficient)
         blowing = vector(f"{name}.wind", (0.0,) * self.dimension if wind is None else wind, self.dimension)
         flow = blowing[: self.dimension]
 
@@ -258,6 +269,25 @@ class AddingForces(Parts):
         if not isinstance(load, Load):
             raise ModelError(f"load: {shown(load)}; give an object of a subclass of hn.bodies.Load")
         return self._add_force(load)
+
+    def _leave_out(self, name: str, beside: str, **given: Any) -> None:
+        """ModelError for arguments that would have no effect."""
+        for argument, value in given.items():
+            if value is not None:
+                raise ModelError(f"{name}.{argument}: it has no meaning for {beside}; leave it out")
+
+    def _spring_matrix(self, role: str, value: Any, rows: int) -> ca.SX:
+        """A symmetric matrix without negative eigenvalues, if it has parameters with their first values."""
+        K = stiffness_matrix(role, value, rows)
+        numbers = np.array(ca.Function("K", [self._p], [ca.densify(K)])(self.parameters.flat))
+        size = np.max(np.abs(numbers), initial=0.0)
+        if not np.isfinite(size):
+            raise ModelError(f"{role}: {shown(value)}; give finite numbers")
+        if np.max(np.abs(numbers - numbers.T)) > 1e-12 * size:
+            raise ModelError(f"{role}: {shown(value)}; a matrix must be symmetric")
+        if np.linalg.eigvalsh(numbers)[0] < -1e-12 * size:
+            raise ModelError(f"{role}: {shown(value)}; it must have no negative eigenvalue")
+        return K
 
     def _add_force(self, load: Load) -> Load:
         self._new(load.name)

@@ -57,6 +57,7 @@ class AddingJoints(Parts):
         """A Cardan joint: it turns about one axis that is fixed in a, and one that is fixed in b, at right
         angles.
         """
+        self._require_space(name, "universal")
         first, second = map(frame_along, self._pair_of_axes(f"{name}.axes", axes))
         turns = (
             first[:, [2, 0, 1]],
@@ -70,9 +71,10 @@ class AddingJoints(Parts):
 
     def screw(self, name: str, a: Any, b: Any, lead: Numbers, axis: Any = None) -> Joint:
         """A nut on a thread: b advances by ``lead`` for each turn about the axis."""
+        self._require_space(name, "screw")
         turns = self._turns(f"{name}.axis", "screw", axis)
         return self._add_joint(
-            Screw(name, *self._ends(name, a, b), turns, self._scalar(f"{name}.lead", lead))
+            Screw(name, *self._ends(name, a, b), turns, self._not_zero(f"{name}.lead", lead))
         )
 
     def limit(self, joint: Any, *rows: str) -> None:
@@ -102,17 +104,18 @@ class AddingJoints(Parts):
 
     def distance(self, name: str, a: Any, b: Any, length: Numbers) -> Joint:
         """A massless rod with a ball joint at each end."""
-        length = self._scalar(f"{name}.length", length)
-        if length.is_constant() and not float(length) > 0:
-            raise ModelError(f"{name}.length: {float(length):g}; give a positive number, or use m.spherical")
-        return self._add_joint(Distance(name, *self._ends(name, a, b), length))
+        meeting = "" if self.dimension == 2 else ", or use m.spherical where the points coincide"
+        size = self._limited(f"{name}.length", length, lambda x: x > 0, f"a positive number{meeting}")
+        return self._add_joint(Distance(name, *self._ends(name, a, b), size))
 
     def rope(self, name: str, points: Sequence[Any], length: Numbers) -> Joint:
         """A rope from point to point, over pulleys too small to matter, which stays taut."""
         found = [self._point(name, point) for point in points]
         if len(found) < 2:
             raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
-        return self._add_joint(Rope(name, found, self._scalar(f"{name}.length", length)))
+        if all(point.body is found[0].body for point in found):
+            raise ModelError(f"{name}: all of its points are on {found[0].body.name!r}; connect two bodies")
+        return self._add_joint(Rope(name, found, self._positive(f"{name}.length", length)))
 
     def point_on(self, name: str, a: Any, b: Any, guide: Callable) -> Joint:
         """Point b stays on a curve or surface of a's body, such as a cam or a track.
@@ -164,10 +167,12 @@ class AddingJoints(Parts):
         fits = ("wheel",) if self.dimension == 2 else ("disc", "ball")
         if kind not in fits:
             raise ModelError(f"{name}.kind: {shown(kind)}; give {' or '.join(map(repr, fits))}")
+        if axis is not None and kind != "disc":
+            raise ModelError(f"{name}.axis: a {kind} needs none; leave it out")
         ends = self._ends(name, a, b)
         along = np.array([0.0, 0.0, 1.0]) if axis is None else self._axis(f"{name}.axis", axis, 3)
         turns = (np.eye(3), frame_along(along))
-        return self._add_joint(Rolling(name, kind, *ends, turns, self._scalar(f"{name}.radius", radius)))
+        return self._add_joint(Rolling(name, kind, *ends, turns, self._positive(f"{name}.radius", radius)))
 
     def drive(self, name: str, joint: Any, law: Any, coordinate: str | None = None) -> Coupling:
         """Prescribe an angle or a displacement of a joint as a function of t and p."""
@@ -185,11 +190,14 @@ class AddingJoints(Parts):
             raise ModelError(f"{name}.joints: {shown(joints)}; give two joints")
         (first, i), (second, j) = (self._coordinate(name, joint, None) for joint in joints)
         value = self._law(f"{name}.phase", phase, {"t": ()}, 1)
-        ratio = self._scalar(f"{name}.ratio", ratio)
+        if first is second:
+            raise ModelError(f"{name}.joints: {first.name!r} twice; give two joints")
+        ratio = self._not_zero(f"{name}.ratio", ratio)
         return self._add_coupling(Coupling(name, "gear", [(second, j, ca.SX(1)), (first, i, -ratio)], value))
 
     def rack(self, name: str, pinion: Any, rack: Any, radius: Numbers, phase: Numbers = 0.0) -> Coupling:
         """A rack and pinion: displacement = radius · angle + phase."""
+        self._not_zero(f"{name}.radius", radius)
         coupling = self.gear(name, [pinion, rack], radius, phase)
         coupling.what = "rack"
         return coupling
@@ -198,7 +206,9 @@ class AddingJoints(Parts):
         self, name: str, joints: Sequence[Any], radii: Sequence[Numbers], crossed: bool = False
     ) -> Coupling:
         """A belt over two pulleys, which does not slip."""
-        first, second = (self._scalar(f"{name}.radii", radius) for radius in radii)
+        if not isinstance(radii, (list, tuple, np.ndarray)) or len(radii) != 2:
+            raise ModelError(f"{name}.radii: {shown(radii)}; give two numbers, one for each pulley")
+        first, second = (self._positive(f"{name}.radii", radius) for radius in radii)
         coupling = self.gear(name, joints, (-first if crossed else first) / second)
         coupling.what, coupling.radii = "belt", (first, second)
         return coupling
@@ -209,10 +219,14 @@ class AddingJoints(Parts):
         return joint
 
     def _lower_pair(self, name: str, kind: str, a: Any, b: Any, axis: Any) -> Joint:
-        if self.dimension == 2 and kind not in IN_THE_PLANE:
-            raise ModelError(f"{name}: a {kind} joint is for space; this mechanism is in the plane")
+        if kind not in IN_THE_PLANE:
+            self._require_space(name, kind)
         turns = () if axis is None and self.dimension == 2 else self._turns(f"{name}.axis", kind, axis)
         return self._add_joint(LowerPair(name, kind, *self._ends(name, a, b), turns))
+
+    def _require_space(self, name: str, kind: str) -> None:
+        if self.dimension == 2:
+            raise ModelError(f"{name}: a {kind} joint is for space; this mechanism is in the plane")
 
     def _turns(self, argument: str, kind: str, axis: Any) -> tuple[np.ndarray, ...]:
         """Rotations from the axes of a joint to those of its points."""

@@ -256,13 +256,23 @@ class Assembly:
     def _refuse(self, names: list[str], evaluate: Any, q: np.ndarray) -> None:
         value = np.abs(evaluate(q)[0].ravel())
         worst = int(np.argmax(value))
-        drives = [coupling.name for coupling in self.equations.couplings if coupling.what == "drive"]
-        held = f" beside what {', '.join(drives)} prescribe" if drives else ""
+        others = self._owners(names, value, but=names[worst])
+        drives = {coupling.name for coupling in self.equations.couplings if coupling.what == "drive"}
+        against, loop = "", "the lengths and axes of its loop"
+        if drives & {names[worst], *others} and others:
+            against, loop = f" against {', '.join(others)}", "what drives prescribe at this time"
         raise InconsistentStart(
             f"start: the mechanism cannot be assembled so: {names[worst]!r} stays open by {value[worst]:.3g}"
-            f"{held} in the best position found; look at the lengths and axes of its loop, or give other "
-            "values in start, with hn.near(...) for those that need only be close"
+            f"{against} in the best position found; look at {loop}, or give other values in start, with "
+            "hn.near(...) for those that need only be close"
         )
+
+    def _owners(self, names: list[str], residuals: np.ndarray, but: str = "") -> list[str]:
+        """What the rows belong to that a least-squares solution cannot satisfy together."""
+        rows = np.flatnonzero(residuals > 1e-3 * np.max(residuals))
+        owner = self.equations.constraints.owner
+        found = dict.fromkeys(owner.get(names[row], names[row]) for row in rows)
+        return [name for name in found if name != owner.get(but, but)]
 
     def velocities(self, q: np.ndarray, speed: Mapping[str, Any] | None) -> np.ndarray:
         """Velocities that all rows allow, with the given ones; of these the one of least kinetic energy."""
@@ -282,8 +292,9 @@ class Assembly:
             worst = int(np.argmax(left))
             if not held:
                 raise InconsistentStart(
-                    f"{names[worst]}: it asks for another velocity than the other joints and drives; they "
-                    "contradict each other"
+                    f"{', '.join(self._owners(names, left))}: no velocity satisfies all of them, "
+                    f"{names[worst]!r} is off by {left[worst]:.3g}; drives that contradict each other must "
+                    "have laws that agree, or one of them must go"
                 )
             raise InconsistentStart(
                 f"speed: these velocities contradict each other or the constraints: {names[worst]!r} is off "
@@ -353,7 +364,7 @@ class Assembly:
     ) -> list[tuple[tuple[int, Any], ca.SX]]:
         """Pairs of (number of the coordinate, value) and residual; full turns do not count in wishes."""
         values = self.equations.kinematics.coordinates(joint)
-        if isinstance(value, Rotation):
+        if isinstance(value, Rotation) and joint.what == "spherical" and value.single:
             R = self._relative_rotation(joint)
             return [((-1, value), x) for x in ca.vertsplit(_turned_from(R, value))]
         wanted = named_values(argument, joint, value)
@@ -507,7 +518,7 @@ def _pair(
                 raise ValueError
         if turn is not None and second != "rotation":
             turn = _finite(turn) if dimension == 2 else _triple(argument, name, turn)
-        elif turn is not None and not isinstance(turn, Rotation):
+        elif turn is not None and not (isinstance(turn, Rotation) and turn.single):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give {expected}") from None

@@ -126,16 +126,16 @@ def _turn(argument: str, rotation: Any) -> np.ndarray:
     return np.array(ca.DM(constant(rotation.as_matrix())))
 
 
-def mass_of(body: str, mass: Numbers) -> ca.SX:
-    """A mass, checked where it is a number."""
+def mass_of(body: str, mass: Numbers, what: str = ".mass") -> ca.SX:
+    """A mass or a density, checked where it is a number."""
     if has_traced(mass):
         return symbolic(mass)
     try:
         value = float(real_array(mass))
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{body}.mass: {shown(mass)}; give a number") from None
+        raise ModelError(f"{body}{what}: {shown(mass)}; give a number") from None
     if not 0 <= value < np.inf:
-        raise ModelError(f"{body}.mass: {value:g}; give a number that is not negative")
+        raise ModelError(f"{body}{what}: {value:g}; give a number that is not negative")
     return ca.SX(value)
 
 

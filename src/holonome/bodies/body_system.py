@@ -14,6 +14,7 @@ from holonome.bodies.equations import Equations
 from holonome.bodies.joint import Joint
 from holonome.bodies.load import Load, Spring, Wrench
 from holonome.bodies.named_results import NamedResults
+from holonome.bodies.redundancy import in_dependences
 from holonome.errors import ModelError
 from holonome.locks import cached_property
 from holonome.problem.drawing import Drawing
@@ -182,11 +183,11 @@ class BodySystem(System):
         return {name for name in self.bodies if name not in reached}
 
     def undetermined(self, solution: Any) -> set[str]:
-        """Names of joints whose reactions redundant rows leave undetermined."""
+        """Names of joints, drives and gears whose forces redundant rows leave undetermined."""
         rows = self.equations.constraints.vanishing + self._dependent_rows(solution)
-        owners = {self.equations.constraints.owner[row] for row in rows} & set(self.equations.joints)
-        found = set(owners)
-        for name in owners:
+        owners = {self.equations.constraints.owner[row] for row in rows}
+        found = owners & {*self.equations.joints, *(c.name for c in self.equations.couplings)}
+        for name in owners & set(self.equations.joints):
             found |= self._around(self.joints[name])
         return found
 
@@ -199,18 +200,11 @@ class BodySystem(System):
             ca.jacobian(row, symbols.v if ca.depends_on(row, symbols.v) else symbols.q)
             for row in constraints.implied.values()
         ]
-        C = ca.vertcat(self.equations.velocity_jacobian, *implied)
-        function = ca.Function("C", symbols.inputs, [ca.densify(C)])
+        C = ca.Function("C", symbols.inputs, [ca.vertcat(self.equations.velocity_jacobian, *implied)])
         state = solution.q[:, 0], solution.v[:, 0], self.parameters.flat, solution.s[:, 0]
-        matrix = np.array(function(solution.t[0], *state, [], np.zeros(self.m)))
-        if not matrix.size:
-            return []
-        length = np.linalg.norm(matrix, axis=1)
-        left, values, _ = np.linalg.svd(matrix / np.maximum(length, 1e-300)[:, None])
-        values = np.append(values, np.zeros(len(left) - len(values)))
-        null = left[:, values < 1e-8 * max(values[0], 1e-300)]
+        matrix = C(solution.t[0], *state, [], np.zeros(self.m))
         names = [*self.equations.row_names, *constraints.implied]
-        return [names[row] for row in np.flatnonzero(np.any(np.abs(null) > 1e-7, axis=1))]
+        return [names[row] for row in in_dependences(matrix.sparse())] if names else []
 
     def _around(self, joint: Joint) -> set[str]:
         """The joints of the tree in the loop that a joint closes."""

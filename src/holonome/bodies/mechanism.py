@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 
-from holonome.arguments import checked, shown
+from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
 from holonome.bodies.assembly import Assembly
 from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
@@ -131,7 +132,7 @@ class Mechanism(AddingBeams):
                 raise ModelError(
                     f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
                 )
-            rho = mass_of(f"{name}.density", density)
+            rho = mass_of(f"{name}.density", density, "")
             J = rho * ca.SX(ca.DM(shape.unit_inertia))
             if self.dimension == 2:
                 J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
@@ -310,7 +311,10 @@ class Mechanism(AddingBeams):
             raise ModelError(f"event.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
         else:
             measured = equations.kinematics.at(self._point("event", point)).x[axes.index(axis)]
-        residual = measured - float(value)
+        try:
+            residual = measured - real_number(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ModelError(f"event.value: {shown(value)}; give a number") from None
         function = ca.Function("event", equations.symbols.inputs, [residual])
         return Event(Expression("event", function, self.system.n), terminal, direction)
 
@@ -392,6 +396,19 @@ class Mechanism(AddingBeams):
         frozen = Frozen(self._captured)
         if frozen:
             require_unchanged(frozen)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
+        """A mechanism of its own, to be changed further; it makes its equations anew."""
+        found = memo[id(self)] = object.__new__(Mechanism)
+        parts = {name: value for name, value in self.__dict__.items() if name != "_made"}
+        found.__dict__.update(deepcopy(parts, memo), _made={})
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"the mechanism {self.name!r} cannot be pickled; make it where it is needed, by a function, or pickle "
+            "m.system, which has its equations without the names of bodies (copy.deepcopy copies it)"
+        )
 
     def __str__(self) -> str:
         return description(self)

@@ -23,7 +23,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from numpy.polynomial import Chebyshev
-from scipy.optimize import brentq
 
 from holonome.arguments import shown
 from holonome.bodies.body import Body, Point
@@ -89,6 +88,8 @@ def _sine(wave: float, x: np.ndarray) -> np.ndarray:
 
 def _clamped_free(k: int) -> Callable:
     """The k-th shape of a cantilever of length 1, with cosh and sinh combined so that nothing cancels."""
+    from scipy.optimize import brentq
+
     centre = (k - 0.5) * np.pi
     beta: Any = brentq(lambda b: np.cos(b) + 1 / np.cosh(b), centre - 0.5, centre + 0.5, xtol=1e-15)
     divisor = np.sinh(beta) + np.sin(beta)

@@ -198,23 +198,22 @@ class NamedResults:
         self.system, self.solution = system, solution
         self.equations, self.dimension = system.equations, system.dimension
 
-    def _evaluate(
-        self, key: Any, build: Callable[[], Sequence[ca.SX]], further: bool = False
-    ) -> list[np.ndarray]:
-        """Expressions at all points, each (rows, points); ``further`` if they need accelerations or λ."""
+    def _evaluate(self, key: Any, build: Callable[[], Sequence[ca.SX]]) -> list[np.ndarray]:
+        """Expressions at all points, each (rows, points); accelerations and λ only where they are needed."""
         symbols, solution = self.equations.symbols, self.solution
         a, inputs = self.system.acceleration, [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
 
         def make() -> ca.Function:
-            wanted = [*inputs, a, symbols.lam] if further else inputs
-            return ca.Function("named", wanted, [ca.densify(value) for value in build()])
+            values = [ca.densify(value) for value in build()]
+            further = ca.depends_on(ca.veccat(*values), ca.vertcat(a, symbols.lam))
+            return ca.Function("named", [*inputs, a, symbols.lam] if further else inputs, values)
 
         function = self.system.compiled.once(("named", key), make)
         count = solution.t.size
         if not count:
             return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
-        if further:
+        if function.n_in() > len(inputs):
             given += [solution.a, solution.lam]
         return [np.array(value) for value in function.map(count).call(given)]
 
@@ -258,7 +257,7 @@ class NamedResults:
             second = self._second_rate(ca.vertcat(frame.v, frame.w))
             return [ca.vertcat(frame.x, frame.v, frame.w), ca.vec(frame.R.T), frame.angle, second]
 
-        motion, R, angle, second = self._evaluate(("body", name), build, further=True)
+        motion, R, angle, second = self._evaluate(("body", name), build)
         flat, dimension = self._flat, self.dimension
         points = {key: self.system.numbers(point.position) for key, point in body.points.items()}
         return BodyMotion(
@@ -308,12 +307,17 @@ class NamedResults:
             raise ModelError(f"{name}: a body that is free feels no reaction")
         at = self._at(joint)
         if name in self.equations.joints:
-            parts = self._evaluate(("rows of", name), lambda: self._flattened(name), further=True)
+            parts = self._evaluate(("rows of", name), lambda: self._flattened(name))
             force, moment = parts[0][:3], parts[0][3:]
         else:
             force, moment = self._transmitted(joint, at)
-        determined = name not in self.system.undetermined(self.solution)
+        determined = name not in self.undetermined
         return Reaction(name, self._flat(force), self._flat(moment, True), self._flat(at), determined)
+
+    @cached_property
+    def undetermined(self) -> set[str]:
+        """Names of joints, drives and gears whose forces redundant rows leave undetermined."""
+        return self.system.undetermined(self.solution)
 
     def _flattened(self, name: str) -> list[ca.SX]:
         wrench = self.equations.row_wrenches(name)[-1]
@@ -342,7 +346,8 @@ class NamedResults:
 
     def _of_wrenches(self, key: str, wrenches: Sequence[Wrench]) -> list[np.ndarray]:
         return self._evaluate(
-            ("wrenches", key), lambda: [ca.vertcat(w.at, w.force, w.moment) for w in wrenches], further=True
+            ("wrenches", key),
+            lambda: [ca.vertcat(w.at, w.force, w.moment) for w in wrenches],
         )
 
     def reaction_at_contact(self, name: str) -> Reaction:
@@ -399,7 +404,7 @@ class NamedResults:
                 force = body.mass * (second[:3] - self.system.gravity)
                 return [center.x, force, J @ second[3:] + cross(frame.w, J @ frame.w)]
 
-            found.append(tuple(self._evaluate(("needed", name), build, further=True)))
+            found.append(tuple(self._evaluate(("needed", name), build)))
         return found
 
     def work(self, name: str) -> np.ndarray:
@@ -420,12 +425,12 @@ class NamedResults:
 
     def effort(self, name: str) -> np.ndarray:
         """What a force, spring or drive exerts, at each point."""
-        found = self._evaluate(("effort", name), lambda: [self.system.effort_of(name)], further=True)[0]
+        found = self._evaluate(("effort", name), lambda: [self.system.effort_of(name)])[0]
         return found[0] if len(found) == 1 else found
 
     def power(self, name: str) -> np.ndarray:
         """The power that a force, spring or drive puts in, at each point."""
-        return self._evaluate(("power", name), lambda: [self.system.power_of(name)], further=True)[0][0]
+        return self._evaluate(("power", name), lambda: [self.system.power_of(name)])[0][0]
 
     def dissipated(self, name: str) -> np.ndarray:
         """The power that a force puts in beyond what springs store: what changes the energy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -123,6 +123,23 @@ class Parts:
         if found.captured:
             self._captured.append((role, found.captured))
         return found
+
+    def _positive(self, role: str, value: Any) -> ca.SX:
+        return self._limited(role, value, lambda x: x > 0, "a positive number")
+
+    def _not_negative(self, role: str, value: Any) -> ca.SX:
+        return self._limited(role, value, lambda x: x >= 0, "a number that is not negative")
+
+    def _not_zero(self, role: str, value: Any) -> ca.SX:
+        return self._limited(role, value, lambda x: x != 0, "a number other than zero")
+
+    def _limited(self, role: str, value: Any, fits: Callable[[float], bool], expected: str) -> ca.SX:
+        """A number that makes sense, if it has parameters with their first values."""
+        column = self._scalar(role, value)
+        number = float(ca.Function("number", [self._p], [column])(self.parameters.flat))
+        if not fits(number):
+            raise ModelError(f"{role}: {number:g}; give {expected}")
+        return column
 
     def _scalar(self, role: str, value: Any) -> ca.SX:
         found = self._law(role, value, {}, 1) if callable(value) else value

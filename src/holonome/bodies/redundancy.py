@@ -8,11 +8,14 @@ itself, so the set is chosen that stays away from this in all positions looked a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
 _RANK = 1e-8
+_DENSE = 400
+"""Rows up to which dependences are found from a full matrix."""
 LARGEST = 80
 """Rows beyond which all are kept, and the rank is watched during the run."""
 
@@ -53,3 +56,43 @@ def _improved(jacobians: Sequence[np.ndarray], kept: list[int], rows: int) -> li
         if not changed:
             break
     return kept
+
+
+def in_dependences(C: Any) -> list[int]:
+    """Numbers of the rows that take part in a dependence, Cᵀ u = 0; only their directions count."""
+    if not C.shape[0]:
+        return []
+    length = np.sqrt(C.multiply(C).sum(axis=1))
+    C = C.multiply(1 / np.where(length > 0, length, 1.0)).tocsc()
+    null = _dense_null_space(C.toarray()) if C.shape[0] <= _DENSE else _sparse_null_space(C)
+    return np.flatnonzero(np.any(np.abs(null) > 1e-7, axis=1)).tolist()
+
+
+def _dense_null_space(C: np.ndarray) -> np.ndarray:
+    """Columns u with Cᵀ u = 0."""
+    left, values, _ = np.linalg.svd(C)
+    values = np.append(values, np.zeros(len(left) - len(values)))
+    return left[:, values < _RANK * max(values[0], 1e-300)]
+
+
+def _sparse_null_space(C: Any) -> np.ndarray:
+    """The same by inverse iteration with C Cᵀ + ε, as a saddle point so that nothing is squared; with more
+    and more columns until some of them do not belong to it.
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    rows, columns = C.shape
+    shift = -(_RANK**1.5) * sparse.identity(rows)
+    saddle = sparse.bmat([[sparse.identity(columns), C.T], [C, shift]], format="csc")
+    factors, random, count = splu(saddle), np.random.default_rng(3), 4
+    while True:
+        u = random.normal(size=(rows, min(count, rows)))
+        for _ in range(4):
+            solved = factors.solve(np.vstack([np.zeros((columns, u.shape[1])), u]))[columns:]
+            u = np.linalg.qr(solved)[0]
+        _, values, turn = np.linalg.svd(C.T @ u, full_matrices=False)
+        null = u @ turn[values < _RANK].T
+        if null.shape[1] < u.shape[1] or u.shape[1] == rows:
+            return null
+        count *= 4

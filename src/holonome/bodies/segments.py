@@ -15,7 +15,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.optimize import brentq
 
 from holonome.arguments import shown
 from holonome.bodies.assembly import Near
@@ -262,6 +261,8 @@ class Cable(Beam):
 
 def catenary(a: np.ndarray, b: np.ndarray, length: float, s: np.ndarray, down: np.ndarray) -> np.ndarray:
     """Places on an inextensible cable between a and b, at shares s of its length."""
+    from scipy.optimize import brentq
+
     up = -down / np.linalg.norm(down)
     rise = float((b - a) @ up)
     level = b - a - rise * up

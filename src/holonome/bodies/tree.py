@@ -8,6 +8,7 @@ of mass and a turn or a ball.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -195,19 +196,22 @@ def grown(
         _add_stations(tree, rest, [group for group in tree.groups if group.ground or group in own])
         tree.closing = [joint for joint in rest if joint.name not in tree.edges]
         return tree
-    reached = [group for group in tree.groups if group.ground]
     able = [joint for joint in rest if joint.motions is not None and joint.name not in loops]
-    while len(reached) < len(tree.groups):
-        edge = _next_edge(tree, reached, able, wanted)
+    frontier = _Frontier(tree, able, wanted)
+    for group in tree.groups:
+        if group.ground:
+            frontier.reach(group)
+    while len(frontier.reached) < len(tree.groups):
+        edge = frontier.next()
         if edge is None:
-            loose = [group for group in tree.groups if group not in reached]
+            loose = [group for group in tree.groups if id(group) not in frontier.reached]
             loose.sort(key=lambda group: group not in free)
             _hang_on_ground(tree, loose[:1])
-            reached.append(loose[0])
+            frontier.reach(loose[0])
             continue
         joint, parent, child, walked_back = edge
         tree.add(joint, parent, child, walked_back, joint.name)
-        reached.append(child)
+        frontier.reach(child)
     tree.closing = [joint for joint in rest if joint.name not in tree.edges]
     return tree
 
@@ -255,40 +259,55 @@ def _add_stations(tree: Tree, joints: Sequence[Joint], reached: list[Group]) -> 
         waiting = [joint for joint in waiting if joint not in able]
 
 
-def _next_edge(
-    tree: Tree, reached: list[Group], joints: Sequence[Joint], wanted: Sequence[str]
-) -> tuple[Joint, Group, Group, bool] | None:
-    """The joint that reaches another group: of those with the fewest freedoms the nearest to the ground."""
-    best, rank = None, None
-    for joint in joints:
-        if joint.name in tree.edges:
-            continue
-        a, b = (tree.group_of[body.name] for body in joint.bodies)
-        if (a in reached) == (b in reached):
-            continue
-        parent, child = (a, b) if a in reached else (b, a)
-        if not child.rotates:
-            continue
-        freedom = sum(motion.freedom for motion in joint.motions or ())
-        key = (joint.name not in wanted, freedom, parent.depth)
-        if rank is None or key < rank:
-            best, rank = (joint, parent, child, child is a), key
-    return best
+class _Frontier:
+    """Joints that reach another group: those with the fewest freedoms come first, of these the nearest to the
+    ground.
+    """
+
+    def __init__(self, tree: Tree, joints: Sequence[Joint], wanted: Sequence[str]) -> None:
+        self.tree, self.joints, self.wanted = tree, joints, set(wanted)
+        self.heap: list[tuple[bool, int, int, int]] = []
+        self.reached: set[int] = set()
+        self.at: dict[int, list[int]] = {}
+        for k, joint in enumerate(joints):
+            for body in joint.bodies:
+                self.at.setdefault(id(tree.group_of[body.name]), []).append(k)
+
+    def reach(self, group: Group) -> None:
+        self.reached.add(id(group))
+        for k in self.at.get(id(group), ()):
+            joint = self.joints[k]
+            freedom = sum(motion.freedom for motion in joint.motions or ())
+            heapq.heappush(self.heap, (joint.name not in self.wanted, freedom, group.depth, k))
+
+    def next(self) -> tuple[Joint, Group, Group, bool] | None:
+        """The joint, where it begins, what it reaches, and whether it is walked from b to a."""
+        while self.heap:
+            joint = self.joints[heapq.heappop(self.heap)[-1]]
+            a, b = (self.tree.group_of[body.name] for body in joint.bodies)
+            if (id(a) in self.reached) == (id(b) in self.reached):
+                continue
+            parent, child = (a, b) if id(a) in self.reached else (b, a)
+            if child.rotates:
+                return joint, parent, child, child is a
+        return None
 
 
 def _require_held(tree: Tree, joints: Sequence[Joint], free: Sequence[Group]) -> None:
     """Every body must be connected with the ground or with a body that is free on purpose."""
-    held = [group for group in tree.groups if group.ground or group in free]
-    while True:
-        more = []
-        for joint in joints:
-            ends = [tree.group_of[body.name] for body in joint.bodies]
-            if any(end in held for end in ends):
-                more += [end for end in ends if end not in held and end not in more]
-        if not more:
-            break
-        held += more
-    loose = next((group for group in tree.groups if group not in held), None)
+    neighbours: dict[int, list[Group]] = {}
+    for joint in joints:
+        ends = [tree.group_of[body.name] for body in joint.bodies]
+        for end in ends:
+            neighbours.setdefault(id(end), []).extend(ends)
+    waiting = [group for group in tree.groups if group.ground or group in free]
+    held = set(map(id, waiting))
+    while waiting:
+        for group in neighbours.get(id(waiting.pop()), ()):
+            if id(group) not in held:
+                held.add(id(group))
+                waiting.append(group)
+    loose = next((group for group in tree.groups if id(group) not in held), None)
     if loose is not None:
         raise ModelError(
             f"{loose.name}: this body hangs on nothing; connect it with the ground by a joint, or say that "

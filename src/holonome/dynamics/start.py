@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,7 @@ class Start:
 
 
 def consistent(
-    system: System,
+    system: Any,
     q0,
     v0=None,
     t0: float = 0.0,

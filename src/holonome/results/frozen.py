@@ -41,14 +41,17 @@ class Frozen:
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles hold the fields, not what was computed from them."""
+        return {name: self.__dict__[name] for name in (*self._required, *self._defaults)}
+
     @classmethod
     def field_names(cls) -> frozenset[str]:
         return cls._required | cls._defaults.keys()
 
     def changed(self, **fields: Any) -> Self:
         """A copy with other values of some fields."""
-        known = {name: self.__dict__[name] for name in (*self._required, *self._defaults)}
-        return type(self)(known | fields)
+        return type(self)(self.__getstate__() | fields)
 
 
 class Result(Frozen):

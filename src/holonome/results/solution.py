@@ -359,6 +359,13 @@ class Solution(Result):
 
         return contact_motion(self, name)
 
+    @property
+    def undetermined(self) -> list[str]:
+        """Of a mechanism: the names of joints, drives and gears whose forces are one choice of many, as
+        redundant rows leave open how they share what the motion needs.
+        """
+        return sorted(self._by_name.undetermined)
+
     def power(self, name: str) -> np.ndarray:
         """The power that a force, spring or drive of a mechanism puts in, at each point."""
         return self._by_name.power(name)

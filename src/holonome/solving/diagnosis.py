@@ -236,7 +236,7 @@ def _singular_mass(run: Run, pieces: dict[str, np.ndarray]) -> str:
     if before is None:
         return ""
     least = [_least_inertia(found) for found in (before, pieces)]
-    if not least[0] > 0 or abs(least[1]) > 1e-6 * least[0]:
+    if not 0 < least[0] < np.inf or abs(least[1]) > 1e-6 * least[0]:
         return ""
     return "the mass matrix becomes singular for motions that the constraints allow"
 

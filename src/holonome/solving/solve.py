@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from holonome.problem.event import as_events
-from holonome.problem.system import System
 from holonome.results.solution import Solution
 from holonome.solving import arguments
 from holonome.solving.carry_out import carry_out, new_stepper
@@ -25,7 +24,7 @@ from holonome.solving.tolerances import default_tolerance
 
 
 def solve(
-    system: System,
+    system: Any,
     t_span: Sequence[float],
     q0: Any = None,
     v0: Any = None,
