@@ -406,8 +406,8 @@ class Mechanism(AddingBeams):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            f"the mechanism {self.name!r} cannot be pickled; make it where it is needed, by a function, or pickle "
-            "m.system, which has its equations without the names of bodies (copy.deepcopy copies it)"
+            f"the mechanism {self.name!r} cannot be pickled; make it where it is needed, by a function, or "
+            "pickle m.system, which has its equations without the names of bodies (copy.deepcopy copies it)"
         )
 
     def __str__(self) -> str:
