@@ -15,8 +15,10 @@ from holonome.bodies.joint import Joint
 from holonome.bodies.load import Load, Spring, Wrench
 from holonome.bodies.named_results import NamedResults
 from holonome.bodies.redundancy import in_dependences
+from holonome.bodies.unilateral import Unilateral
 from holonome.errors import ModelError
 from holonome.locks import cached_property
+from holonome.problem.contact import Contact
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
 from holonome.problem.parameters import Parameters
@@ -38,7 +40,9 @@ class BodySystem(System):
         parameters: Parameters,
         drawing: Drawing | None,
         frozen: Frozen | None,
+        unilateral: Mapping[str, Unilateral] | None = None,
     ) -> None:
+        self.unilateral = dict(unilateral or {})
         self.equations, self.bodies, self.joints, self.gravity = equations, bodies, joints, gravity
         self.dimension = bodies["ground"].dimension
         symbols, constraints, n = equations.symbols, equations.constraints, equations.tree.size
@@ -54,6 +58,17 @@ class BodySystem(System):
                 formula(f"{of}.damping", _packed(spring.damping)),
             )
 
+        def contact(k: int, one: Unilateral) -> Contact:
+            names = ("gap", "slip", "restitution", "friction", "static_friction")
+            scene = equations.scene
+            values = one.gap(scene), one.slip(scene), one.restitution, one.friction, one.static_friction
+            given = {
+                part: formula(f"contacts[{k}].{part}", ca.densify(ca.SX(value)))
+                for part, value in zip(names, values, strict=True)
+                if one.directions or part in ("gap", "restitution")
+            }
+            return Contact(**given, hypothesis=one.hypothesis, name=one.name)
+
         rows = {"constraint": constraints.g, "velocity_constraint": constraints.h}
         given: dict[str, Any] = {
             role: formula(role, ca.densify(ca.vertcat(*values))) for role, values in rows.items() if values
@@ -67,6 +82,7 @@ class BodySystem(System):
             formula("force", ca.densify(equations.f)),
             potential=formula("potential", equations.V),
             elastic=[elastic(k, spring) for k, spring in enumerate(equations.springs)] or None,
+            contacts=[contact(k, one) for k, one in enumerate(self.unilateral.values())] or None,
             inertial="in force",
             parameters={name: parameters[name] for name in parameters.layout_of("p")},
             inputs={name: parameters[name] for name in parameters.inputs},
@@ -95,7 +111,16 @@ class BodySystem(System):
     @cached_property
     def wrenches(self) -> dict[str, list[Wrench]]:
         """What acts on bodies, by the names of forces, drives and joints with rows."""
-        return self.equations.wrenches()
+        found, forces = self.equations.wrenches(), iter(ca.vertsplit(self.contact_forces))
+        for name, one in self.unilateral.items():
+            normal, along = next(forces), [next(forces) for _ in range(one.directions)]
+            found[name] = one.wrenches(self.equations.scene, normal, ca.vertcat(*along))
+        return found
+
+    @cached_property
+    def contact_forces(self) -> ca.SX:
+        """Symbols of the forces of contacts, across and along each, for named results."""
+        return ca.SX.sym("contact", len(self.unilateral) + sum(self.contacts.directions))
 
     @cached_property
     def wrapped(self) -> set[str]:

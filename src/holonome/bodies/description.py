@@ -27,6 +27,7 @@ def description(mechanism: Mechanism) -> str:
     lines += _section("joints", [f"{j.name}: {_joint(j)}" for j in joints])
     parts = [*mechanism.couplings.values(), *forces]
     lines += _section("forces and drives", [f"{part.name}: {_part(part)}" for part in parts])
+    lines += _section("contacts", [f"{one.name}: {one!r}" for one in mechanism.contacts.values()])
     if len(mechanism.bodies) > 1:
         lines += _freedom(mechanism)
     return "\n".join(lines)

@@ -11,6 +11,7 @@ import numpy as np
 
 from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
+from holonome.bodies.adding_contacts import AddingContacts
 from holonome.bodies.assembly import Assembly
 from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
 from holonome.bodies.body_system import BodySystem
@@ -21,6 +22,7 @@ from holonome.bodies.picture import picture
 from holonome.bodies.redundancy import LARGEST, rows_to_leave_out
 from holonome.bodies.shapes import Shape
 from holonome.bodies.tree import Tree, grown
+from holonome.bodies.unilateral import SlackRope
 from holonome.errors import InconsistentStart, ModelError
 from holonome.locks import expressions
 from holonome.problem.drawing import Drawing
@@ -35,7 +37,7 @@ without counting.
 """
 
 
-class Mechanism(AddingBeams):
+class Mechanism(AddingBeams, AddingContacts):
     """Rigid bodies connected by joints, in the plane or in space.
 
     Parts are added by name; joints that close a loop are joints like all others.  Where bodies, joints and
@@ -197,7 +199,8 @@ class Mechanism(AddingBeams):
         return other if other.cost < 0.9 * found.cost else found
 
     def _new_equations(self, absolute: bool, cut: Sequence[str] = ()) -> Equations:
-        wanted = self._joints_measured()
+        stopped = [contact.joint.name for contact in self.contacts.values() if contact.joint is not None]
+        wanted = [*self._joints_measured(), *stopped]
         loops = [load.joint.name for load in self.forces.values() if load.needs_multipliers and load.joint]
         loops += [joint.name for joint in self.joints.values() if joint.only is not None]
         joints = list(self.joints.values())
@@ -246,6 +249,7 @@ class Mechanism(AddingBeams):
         equations = self._without_redundant_rows(chosen)
         parts = self.bodies, self.joints, self.forces, self.couplings
         lines = [beam.line for beam in self.beams.values()]
+        lines += [list(rope.points) for rope in self.contacts.values() if isinstance(rope, SlackRope)]
         drawing = self.drawing or picture(equations, *parts, self._traces, self.parameters.flat, lines)
         return BodySystem(
             self.name,
@@ -256,6 +260,7 @@ class Mechanism(AddingBeams):
             self.parameters,
             drawing,
             Frozen(self._captured) or None,
+            dict(self.contacts),
         )
 
     def _chosen(self) -> Equations:

@@ -205,8 +205,9 @@ class NamedResults:
 
         def make() -> ca.Function:
             values = [ca.densify(value) for value in build()]
-            further = ca.depends_on(ca.veccat(*values), ca.vertcat(a, symbols.lam))
-            return ca.Function("named", [*inputs, a, symbols.lam] if further else inputs, values)
+            further = [a, symbols.lam, self.system.contact_forces]
+            depends = ca.depends_on(ca.veccat(*values), ca.vertcat(*further))
+            return ca.Function("named", [*inputs, *further] if depends else inputs, values)
 
         function = self.system.compiled.once(("named", key), make)
         count = solution.t.size
@@ -214,8 +215,15 @@ class NamedResults:
             return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         if function.n_in() > len(inputs):
-            given += [solution.a, solution.lam]
+            given += [solution.a, solution.lam, self._contact_forces]
         return [np.array(value) for value in function.map(count).call(given)]
+
+    @cached_property
+    def _contact_forces(self) -> np.ndarray:
+        """Forces across and along each contact, (rows, points)."""
+        found = [self.solution.contact(name) for name in self.system.unilateral]
+        rows = [np.vstack([contact.force, contact.friction]) for contact in found]
+        return np.vstack([np.zeros((0, self.solution.t.size)), *rows])
 
     def _second_rate(self, value: ca.SX) -> ca.SX:
         symbols = self.equations.symbols
@@ -418,10 +426,25 @@ class NamedResults:
         names = list(self.system.elements)
         put_in = integral(
             self.solution,
-            lambda between: sum((between._by_name.dissipated(name) for name in names), 0 * between.t),
+            lambda between: (
+                sum((between._by_name.dissipated(name) for name in names), 0 * between.t)
+                + between.contact_power()
+            ),
         )
         energy = self.solution.energy
+        put_in = put_in - self._lost_in_impacts
         return put_in if energy is None or not energy.size else energy - energy[0] - put_in
+
+    @property
+    def _lost_in_impacts(self) -> np.ndarray:
+        """The energy that impacts have taken up to each point."""
+        t, impacts = self.solution.t, self.solution.impacts
+        if impacts is None or not len(impacts):
+            return np.zeros(t.size)
+        lost = np.concatenate([[0.0], np.cumsum(impacts.energy_lost)])
+        before = np.append(np.diff(t) == 0, False)  # a point at which the impact is still to come
+        after, up_to = (np.searchsorted(impacts.t, t, side) for side in ("right", "left"))
+        return lost[np.where(before, up_to, after)]
 
     def effort(self, name: str) -> np.ndarray:
         """What a force, spring or drive exerts, at each point."""

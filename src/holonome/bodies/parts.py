@@ -15,6 +15,7 @@ from holonome.bodies.geometry import symbolic
 from holonome.bodies.joint import QUATERNION, Joint
 from holonome.bodies.law import TracedLaw
 from holonome.bodies.load import Load
+from holonome.bodies.unilateral import Unilateral
 from holonome.errors import ModelError
 from holonome.problem.parameters import Parameters
 from holonome.tracing import Watched
@@ -48,6 +49,7 @@ class Parts:
         self.joints: dict[str, Joint] = {}
         self.forces: dict[str, Load] = {}
         self.couplings: dict[str, Coupling] = {}
+        self.contacts: dict[str, Unilateral] = {}
         self._captured: list[tuple[str, tuple[Watched, ...]]] = []
         self._made: dict[str, Any] = {}
 
@@ -60,6 +62,7 @@ class Parts:
             ("joint", self.joints),
             ("force", self.forces),
             ("coupling", self.couplings),
+            ("contact", self.contacts),
         ):
             if name in there:
                 raise ModelError(

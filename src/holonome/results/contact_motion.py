@@ -32,3 +32,20 @@ def contact_motion(solution: Any, name: str) -> ContactMotion:
         return ContactMotion(name, none, none, along, none, along, [])
     joined = (np.concatenate(values, axis=-1) for values in zip(*parts, strict=True))
     return ContactMotion(name, *joined, statuses)
+
+
+def contact_power(solution: Any) -> np.ndarray:
+    """The power of all contacts at each point."""
+    names, system = solution.system.contacts.names, solution.system
+    power = np.zeros(solution.t.size)
+    if not names:
+        return power
+    found = [contact_motion(solution, name) for name in names]
+    begin = 0
+    for part, t, states in solution.parts():
+        here = slice(begin, begin + t.size)
+        along, begin = contacts_along(part, t, states), here.stop
+        x = np.vstack([row for one in found for row in (one.force[here], *one.friction[:, here])])
+        v = states[:, system.n : 2 * system.n]
+        power[here] = np.einsum("rk,krn,kn->k", x, along.J, v)
+    return power

@@ -43,6 +43,9 @@ class Frozen:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold the fields, not what was computed from them."""
+        return self._fields()
+
+    def _fields(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in (*self._required, *self._defaults)}
 
     @classmethod
@@ -51,7 +54,7 @@ class Frozen:
 
     def changed(self, **fields: Any) -> Self:
         """A copy with other values of some fields."""
-        return type(self)(self.__getstate__() | fields)
+        return type(self)(self._fields() | fields)
 
 
 class Result(Frozen):

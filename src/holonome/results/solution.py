@@ -359,6 +359,12 @@ class Solution(Result):
 
         return contact_motion(self, name)
 
+    def contact_power(self) -> np.ndarray:
+        """The power that all contacts put in, friction and what is moved from outside, at each point."""
+        from holonome.results.contact_motion import contact_power
+
+        return contact_power(self)
+
     @property
     def undetermined(self) -> list[str]:
         """Of a mechanism: the names of joints, drives and gears whose forces are one choice of many, as
@@ -414,7 +420,7 @@ class Solution(Result):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pieces travel as numbers, not as copies of the system."""
-        return self.__dict__ | {"pieces": as_arrays(self.pieces)}
+        return super().__getstate__() | {"pieces": as_arrays(self.pieces)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         pieces = from_arrays(state["pieces"], state["system"], state["t"].size)
