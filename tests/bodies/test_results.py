@@ -182,5 +182,5 @@ def test_a_mechanism_can_be_copied_but_not_pickled():
     again = hn.solve(copy.deepcopy(m), (0, 0.5), start=start, speed=speed)
     np.testing.assert_array_equal(again.q, before.q)
     assert "weight" not in m.bodies
-    with pytest.raises(TypeError, match="pickle m.system"):
+    with pytest.raises(TypeError, match=r"pickle m\.system"):
         pickle.dumps(m)

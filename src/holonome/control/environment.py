@@ -113,7 +113,7 @@ class Environment(gymnasium.Env):
         self._set_actions(actions, made)
         self._reward = Asking(reward, "reward", made, ("action", "observation"))
         self._ends = None
-        if ending is None and terminated is not None:
+        if terminated is not None and not isinstance(terminated, Event):
             self._ends = Asking(terminated, "terminated", made, ("action", "observation"))
         self._look = self._observer(observation, made)
         seen = self._observed(self._moment())

@@ -205,7 +205,7 @@ def _is_solution(found, begins, ends, mu, sliding, before, tolerance, scale) -> 
 def _against(d: np.ndarray, w_T: np.ndarray, size: float) -> bool:
     """Whether something slides in the direction against which friction acts."""
     along = float(d @ w_T)
-    return along >= -size and np.linalg.norm(w_T - along * d) <= 1e4 * size
+    return bool(along >= -size and np.linalg.norm(w_T - along * d) <= 1e4 * size)
 
 
 def _all_decisions(begins, ends, mu, d, sliding) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -104,7 +104,7 @@ class ModeSystem(System):
     def event_function(self, role: str, function: Any) -> Any:
         found = super().event_function(role, function)
         if "lam" in found.further and not isinstance(function, ModeEvent):
-            found.further["lam"] = np.zeros(self.own_rows.size)
+            found.further = {**found.further, "lam": np.zeros(self.own_rows.size)}
         return found
 
     def event_expression(self, role: str, function: Any, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:

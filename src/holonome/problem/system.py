@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import casadi as ca
 import numpy as np
@@ -227,7 +227,7 @@ class System(CompiledSystem):
         self._solved = found.solved
         model = model_of(found)
         require_symmetric_mass(self._mass_values(model.rows), self.n)
-        self.inertial = inertial_terms_of(inertial, model, self)
+        self.inertial: Literal["derived", "in force"] | None = inertial_terms_of(inertial, model, self)
         self._refuse_inputs(model)
         if self.inertial == "derived":
             model = replace(model, f=model.f - sum(model.inertial))
@@ -339,11 +339,12 @@ class System(CompiledSystem):
     def event_rate(self, event: ca.SX, motion: ca.SX) -> ca.SX:
         """The rate of an event of t, q, v, s, w, given those of the state."""
         model, n = self.model, self.n
-        return (
-            model.along_the_motion(event)
-            + ca.jtimes(event, model.v, motion[n : 2 * n])
-            + ca.jtimes(event, model.s, motion[2 * n :])
-        )
+        rate = model.along_the_motion(event)
+        if n:
+            rate += ca.jtimes(event, model.v, motion[n : 2 * n])
+        if self.states:
+            rate += ca.jtimes(event, model.s, motion[2 * n :])
+        return rate
 
     def named_results(self, solution: Any) -> Any:
         """What a solution says by the names of bodies and joints; a system of functions has none."""
@@ -471,7 +472,7 @@ class System(CompiledSystem):
         system.require_unchanged()
         return State(system, t, q, v, s)
 
-    def with_parameters(self, **values: Any) -> System:
+    def with_parameters(self, **values: Any) -> Self:
         """The same system with other values of parameters or inputs; shares all compiled code."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -480,14 +481,14 @@ class System(CompiledSystem):
             other._check_elements(self.parameters)
         return other
 
-    def with_values(self, flat: np.ndarray) -> System:
+    def with_values(self, flat: np.ndarray) -> Self:
         """The same system with these values of parameters and inputs, as they lie one after the other."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.with_flat(flat.copy())
         return other
 
-    def with_unknowns(self, values: Any) -> System:
+    def with_unknowns(self, values: Any) -> Self:
         """The same system with other guesses for its unknowns; shares all compiled code."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -496,7 +497,7 @@ class System(CompiledSystem):
         )
         return other
 
-    def with_multipliers(self, values: Any) -> System:
+    def with_multipliers(self, values: Any) -> Self:
         """The same system with a guess for the multipliers on which its forces depend; shares all compiled
         code.
         """
@@ -517,12 +518,10 @@ class System(CompiledSystem):
 
     def _check_elements(self, before: Parameters | None = None) -> None:
         """Look at stiffness and damping, unless their parameters are those that were checked before."""
-        model = self.model
-        if model.elastic is None:
+        parts = self.model.elastic
+        if parts is None:
             return
-        found = self.compiled.once(
-            "elastic matrices", lambda: elements.Matrices(model.elastic, self.symbols["p"])
-        )
+        found = self.compiled.once("elastic matrices", lambda: elements.Matrices(parts, self.symbols["p"]))
         if before is None or np.any(self.parameters.flat[found.places] != before.flat[found.places]):
             elements.check(self._elements, found, self._expressions, self.parameters)
 

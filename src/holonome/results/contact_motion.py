@@ -30,8 +30,10 @@ def contact_motion(solution: Any, name: str) -> ContactMotion:
         directions = solution.system.contacts.directions[number]
         none, along = np.zeros(0), np.zeros((directions, 0))
         return ContactMotion(name, none, none, along, none, along, [])
-    joined = (np.concatenate(values, axis=-1) for values in zip(*parts, strict=True))
-    return ContactMotion(name, *joined, statuses)
+    gap, rate, slip, force, friction = (
+        np.concatenate(values, axis=-1) for values in zip(*parts, strict=True)
+    )
+    return ContactMotion(name, gap, rate, slip, force, friction, statuses)
 
 
 def contact_power(solution: Any) -> np.ndarray:

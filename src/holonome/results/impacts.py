@@ -73,7 +73,8 @@ class Impacts:
                 if x[begin] == 0:
                     continue
                 along = float(np.linalg.norm(x[here.rows(i)][1:]))
-                self.rows.extend((t, i, here.u[begin], u[begin], x[begin], along, lost))
+                row = (t, i, here.u[begin], u[begin], x[begin], along, lost)
+                self.rows.extend(map(float, row))
                 lost = 0.0
 
         def impacts(self) -> Impacts:

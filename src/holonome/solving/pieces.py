@@ -205,6 +205,11 @@ class PiecewiseRun:
             self.fired = [
                 i for i, times in enumerate(self.parts.last_events) if times.size and times[-1] == self.t
             ]
+        if outcome.code in (loop.DONE, loop.TERMINATED) and self.parts.tried >= self.task.max_steps:
+            raise Interrupted(
+                f"stopped at t = {self.t:.9g}: {self.task.max_steps} steps and {self.parts.count} "
+                "interruptions were not enough; give a larger max_steps, or look at what interrupts"
+            )
         if self.repeated > _STUCK:
             raise Interrupted(
                 f"stopped at t = {self.t:.9g}: {self.repeated} interruptions one after the other without any "
@@ -228,8 +233,8 @@ class PiecewiseRun:
             method = registry()[name].method
         stepper = new_stepper(self.solved, name, method, task.t0, task.t1, options.projection, options.step)
         events = [
-            Event(event.function, int(left or event.terminal or 0), event.direction)
-            for event, left in zip(self.events, self.left, strict=True)
+            Event(event.function, 1 if acts.action else left, event.direction)
+            for event, acts, left in zip(self.events, task.events, self.left, strict=True)
         ]
         return Run(
             task._replace(

@@ -403,22 +403,22 @@ class Simulator:
         for argument, values in (("parameters", parameters), ("inputs", inputs)):
             if values is not None:
                 system = system.with_parameters(**system.parameters.own(argument, values))
-        t0 = self._t0 if t0 is None else checked("t0", t0)
+        begin: float = self._t0 if t0 is None else checked("t0", t0)
         run.write(0, system.parameters.flat)
         try:
             if q0 is None and start is None and speed is None and v0 is None and s0 is None:
                 y, at_rest = first[0], False
-                if parameters is None and t0 == self._t0:
-                    self._reset_to(t0, *first)
+                if parameters is None and begin == self._t0:
+                    self._reset_to(begin, *first)
                     return
             else:
                 _, q0, v0, s0 = self._start(q0, v0, s0, start, speed, parameters)
                 y, at_rest = system.full_state(q0, v0, s0), v0 is None
-            found = self._settled(y, at_rest, t0)
+            found = self._settled(y, at_rest, begin)
         except BaseException:
             run.write(0, before)
             raise
-        self._reset_to(t0, *found)
+        self._reset_to(begin, *found)
 
     @property
     def t(self) -> float:
