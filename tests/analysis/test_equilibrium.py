@@ -111,7 +111,9 @@ def test_whipple_bicycle(speed):
     found = hn.equilibrium(bicycle(), speed=motion)
     expected = published.whipple_eigenvalues(speed)
     assert found.eigenvalues.size == 4
-    assert np.allclose(np.sort_complex(found.eigenvalues), expected, rtol=0, atol=1e-12 * np.max(np.abs(expected)))
+    assert np.allclose(
+        np.sort_complex(found.eigenvalues), expected, rtol=0, atol=1e-12 * np.max(np.abs(expected))
+    )
     weave, capsize = published.WHIPPLE_SPEEDS["weave"], published.WHIPPLE_SPEEDS["capsize"]
     assert found.stable is (weave < speed < capsize)
 
@@ -169,7 +171,9 @@ def test_first_order_states_follow():
 
 
 def test_equilibrium_of_an_ode():
-    ode = hn.ODE(lambda x, p: np.array([x[1], p.a - x[0] ** 2 - x[1]]), names=["x", "y"], parameters={"a": 4.0})
+    ode = hn.ODE(
+        lambda x, p: np.array([x[1], p.a - x[0] ** 2 - x[1]]), names=["x", "y"], parameters={"a": 4.0}
+    )
     found = hn.equilibrium(ode, [1.0, 0.3])
     assert found.s == pytest.approx([2.0, 0.0])
     assert found.stable
@@ -180,7 +184,10 @@ def test_equilibrium_of_an_ode():
 def test_redundant_rows_share_the_load():
     """A weight on a line that is stated twice: multipliers of least norm, the same equilibrium."""
     system = hn.System(
-        [1.0, 1.0], [0.0, -G], lambda q: np.array([q[1] - q[0] ** 2, 2 * (q[1] - q[0] ** 2)]), names=["x", "y"]
+        [1.0, 1.0],
+        [0.0, -G],
+        lambda q: np.array([q[1] - q[0] ** 2, 2 * (q[1] - q[0] ** 2)]),
+        names=["x", "y"],
     )
     found = hn.equilibrium(system, [0.4, 0.3])
     assert np.allclose(found.q, 0, atol=1e-9)
@@ -190,8 +197,6 @@ def test_redundant_rows_share_the_load():
 
 
 def test_black_box_force_has_an_equilibrium():
-    import ctypes  # noqa: F401 - the force below cannot be traced
-
     def force(q):
         return np.array([-float(str(2.0 * q[0] - 1.0))])
 
@@ -218,9 +223,7 @@ def test_free_body_is_neutral():
 
 def test_indeterminate_position_changes_least():
     """A bead on a horizontal rod stays where it is along it."""
-    system = hn.System(
-        [1.0, 1.0], lambda q: np.array([0.0, -G - 100 * (q[1] - 1)]), names=["x", "y"]
-    )
+    system = hn.System([1.0, 1.0], lambda q: np.array([0.0, -G - 100 * (q[1] - 1)]), names=["x", "y"])
     found = hn.equilibrium(system, [3.0, 4.0])
     assert found.q == pytest.approx([3.0, 1 - G / 100])
     assert found.stable is None
@@ -305,7 +308,9 @@ def test_contacts_are_refused_by_name():
 
 
 def test_parameters_that_are_arrays_can_be_free():
-    system = hn.System(1.0, lambda q, p: p.k[0] - p.k[1] * q, parameters={"k": np.array([1.0, 2.0])}, names=["x"])
+    system = hn.System(
+        1.0, lambda q, p: p.k[0] - p.k[1] * q, parameters={"k": np.array([1.0, 2.0])}, names=["x"]
+    )
     found = hn.equilibrium(system, [3.0], free=["k"], fixed=["x"])
     assert found.free["k"].shape == (2,)
     assert found.free["k"][0] == pytest.approx(3 * found.free["k"][1])

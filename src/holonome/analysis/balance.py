@@ -20,7 +20,6 @@ from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.problem.system import System
 
-
 LARGEST_FULL = 2000
 """Unknowns of Φ up to which its derivatives are full matrices."""
 
@@ -110,7 +109,8 @@ def _pattern(system: System, names: tuple[str, ...]) -> _Pattern:
     blocks += [_total(model, phi, model.p[system.parameters.place(name)]) for name in names]
     matrix = ca.sparsify(ca.horzcat(*blocks))
     rows, places = (np.array(x, dtype=int) for x in matrix.sparsity().get_triplet())
-    column = ca.vertcat(phi, *matrix.nonzeros())
+    entries: Any = matrix.nonzeros()
+    column = ca.vertcat(phi, *entries)
     return _Pattern(ca.vertcat(a, lam), column, phi.numel(), rows, places, matrix.shape[1])
 
 

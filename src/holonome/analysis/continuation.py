@@ -1,10 +1,10 @@
 """Branches of equilibria while a parameter changes: pseudo-arclength steps, folds, branch points, and the
 branches that cross there.
 
-With X = (x, p), the unknowns and the parameter, and J = ∂R/∂X, the tangent is the vector of the null space of J
-nearest to the one before; a step along it is corrected by Gauss–Newton steps of least norm.  At a fold the
-p-component of the tangent changes sign; at a branch point the determinant of J does, bordered by the tangent and
-by what does not matter on the whole branch (redundant rows, coordinates that nothing depends on).
+With X = (x, p), the unknowns and the parameter, and J = ∂R/∂X, the tangent is the vector of the null space
+of J nearest to the one before; a step along it is corrected by Gauss–Newton steps of least norm.  At a fold
+the p-component of the tangent changes sign; at a branch point the determinant of J does, bordered by the
+tangent and by what does not matter on the whole branch (redundant rows, coordinates that nothing depends on).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Branch:
 
     @property
     def everything(self) -> list[Branch]:
-        """This branch and all others."""
+        """All branches, this one first."""
         return [self, *(part for other in self.others for part in other.everything)]
 
     @cached_property
@@ -368,16 +368,20 @@ def _bordered(path: _Path, X: np.ndarray, tangent: np.ndarray) -> float:
     return float(sign * np.exp(np.clip(size, -700, 700)))
 
 
-def _corrected(path: _Path, X: np.ndarray) -> np.ndarray | None:
-    try:
-        found = newton(path.problem, X, path.scale, path.problem.scaled, 12)
-    except (HolonomeError, np.linalg.LinAlgError):
-        return None
-    return found.x if found.converged else None
+def _corrected(path: _Path, X: np.ndarray, ranks: tuple[float, ...] = (RANK,)) -> np.ndarray | None:
+    """The nearest solution; in units in which singular values below ``rank`` count as zero."""
+    for rank in ranks:
+        try:
+            found = newton(path.problem, X, path.scale, path.problem.scaled, 12, rank, 0.1 * path.sizes)
+        except (HolonomeError, np.linalg.LinAlgError):
+            continue
+        if found.converged:
+            return found.x
+    return None
 
 
 def _pinned(
-    problem: Problem, X: np.ndarray, value: float, row: np.ndarray | None = None
+    problem: Problem, X: np.ndarray, value: float, row: np.ndarray | None = None, scale: Any = None
 ) -> np.ndarray | None:
     """A solution with this value of the parameter, or of another linear form."""
     if row is None:
@@ -388,7 +392,7 @@ def _pinned(
         return np.append(R, row @ x - value), np.vstack([J, row])
 
     try:
-        found = newton(equations, X, problem.units(X), problem.scaled, 20)
+        found = newton(equations, X, problem.units(X) if scale is None else scale, problem.scaled, 20)
     except (HolonomeError, np.linalg.LinAlgError):
         return None
     return found.x if found.converged else None
@@ -420,7 +424,8 @@ def _branch(
         if out:
             bound = path.low if ahead[-1] < path.low else path.high
             last = _pinned(path.problem, ahead, bound)
-            if last is not None:
+            if last is not None and abs(points[-1][-1] - bound) > 1e-9 * path.scale[-1]:
+                last[-1] = bound
                 points += [*_marked(path, points[-1], last, wanted), last]
             ended = f"{name} = {bound:g} was reached"
             break
@@ -506,7 +511,7 @@ def _located(
     """The point within a step where a test function vanishes."""
 
     def at(share: float) -> np.ndarray:
-        there = _corrected(path, X + share * h * path.scale * tangent)
+        there = _corrected(path, X + share * h * path.scale * tangent, (RANK, 1e-7, 1e-5))
         if there is None:
             raise ArithmeticError
         return there
@@ -516,9 +521,10 @@ def _located(
         turned = _tangent(path, there, tangent)
         return float(turned[-1]) if kind == FOLD else _bordered(path, there, turned)
 
+    options: Any = {"xtol": 1e-12, "rtol": 1e-12, "maxiter": 60, "full_output": True, "disp": False}
     try:
-        share = float(brentq(test, 0.0, 1.0, xtol=1e-13, rtol=1e-13))
-        found = at(share)
+        share, *_ = brentq(test, 0.0, 1.0, **options)
+        found = at(float(share))
     except (ArithmeticError, ValueError, np.linalg.LinAlgError):
         return None
     here = path.problem.place(found)
@@ -581,7 +587,7 @@ def _begun(path: _Path, X: np.ndarray, direction: np.ndarray) -> np.ndarray | No
     """A first point on another branch."""
     row = direction / path.scale
     for h in (0.5 * path.largest, 0.1 * path.largest, 0.02 * path.largest):
-        found = _pinned(path.problem, X + h * path.scale * direction, float(row @ X) + h, row)
+        found = _pinned(path.problem, X + h * path.scale * direction, float(row @ X) + h, row, path.scale)
         if found is not None and np.linalg.norm(path.weight * (found - X) / path.scale) < 5 * h:
             return found
     return None

@@ -422,8 +422,8 @@ def _require_steady(problem: Problem, system: System, here: Place) -> None:
 
 
 def _relaxed(problem: Problem, x: np.ndarray) -> np.ndarray:
-    """Follow the motion of a system that is damped so strongly that it hardly has speed, (M/τ) q′ = forces, in
-    longer and longer steps of the implicit Euler method.
+    """Follow the motion of a system that is damped so strongly that it hardly has speed, (M/τ) q′ = forces,
+    in longer and longer steps of the implicit Euler method.
     """
     at, n = problem.layout, problem.system.n
     tau, first = 0.0, None

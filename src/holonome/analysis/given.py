@@ -70,8 +70,8 @@ def given(system: Any, parameters: Any = None, inputs: Any = None) -> Given:
     system.require_unchanged()
     if system.contacts:
         raise ModelError(
-            f"contacts: whether {', '.join(system.contacts.names[:4])} are open or closed changes the system; "
-            "leave them out here, or put a constraint or a joint in the place of those that are closed"
+            f"contacts: whether {', '.join(system.contacts.names[:4])} are open or closed changes the system; leave "
+            "them out here, or put a constraint or a joint in the place of those that are closed"
         )
     return Given(system, made)
 
@@ -88,7 +88,7 @@ def require_traced_constraints(system: System, what: str) -> None:
 
 
 def place(subject: Given, guess: Any, start: Any, t: float, speed: Any = None) -> Place:
-    """Where to begin: arrays, a state, a start, an equilibrium, the last point of a run, or values by name."""
+    """Where to begin: from arrays, a state, an equilibrium, the last point of a run, or values by name."""
     system = subject.system
     if guess is not None and start is not None:
         raise ValueError("guess: start is given as well; give one of them")

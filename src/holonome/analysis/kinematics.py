@@ -42,8 +42,8 @@ class Kinematics:
         Whether all values were reached.
     message : str
     dead_points : list of DeadPoint
-        Singular positions on the way: where a drive cannot go on ("end"), or where branches cross and that was
-        followed which goes straight on ("passed").
+        Singular positions on the way: where a drive cannot go on ("end"), or where branches cross and that
+        was followed which goes straight on ("passed").
     efforts : dict of arrays
         What each drive must exert for this motion, a torque for an angle and a force for a displacement.
     system : System
@@ -152,15 +152,15 @@ class Kinematics:
             others = [x.name for x in joints.values() if x.name != joint and body in x.bodies]
             if len(others) != 1:
                 raise ModelError(
-                    f"transmission: {body.name} has {len(others)} other joints ({', '.join(others)}); give the "
-                    "two that are meant, transmission(joint, first, second)"
+                    f"transmission: {body.name} has {len(others)} other joints ({', '.join(others)}); give "
+                    "the two that are meant, transmission(joint, first, second)"
                 )
             found.append(others[0])
         return found[0], found[1]
 
     def turns(self, name: str) -> np.ndarray:
-        """Values of the drive at which another coordinate turns back: dead points of the mechanism if that one
-        drove it.
+        """Values of the drive at which another coordinate turns back: dead points of the mechanism if that
+        one drove it.
         """
         if len(self.drives) != 1:
             raise ModelError("turns: it is for a single drive")

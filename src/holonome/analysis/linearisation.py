@@ -154,7 +154,7 @@ class Linearization:
             reason = (
                 "it exists at equilibria only"
                 if self.kind == "state"
-                else "first-order states, velocity constraints or forces that depend on multipliers do not fit"
+                else "first-order states, velocity constraints or forces of multipliers do not fit"
             )
             raise ModelError(f"second order: there is no form M y″ + C y′ + K y here, {reason}; use lin.A")
         return found
@@ -207,7 +207,7 @@ class Linearization:
     def to_control(self) -> Any:
         """A ``control.StateSpace`` of python-control, with names."""
         try:
-            import control
+            from control import ss  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise ModuleNotFoundError(
                 "lin.to_control() needs python-control, which is not installed: pip install control"
@@ -215,7 +215,7 @@ class Linearization:
         self._require_inputs()
         names = [name.replace("'", "_dot").replace(".", "_") for name in self.names]
         clean = [[x.replace(".", "_") for x in part] for part in (self.inputs, self.outputs)]
-        return control.ss(self.A, self.B, self.C, self.D, states=names, inputs=clean[0], outputs=clean[1])
+        return ss(self.A, self.B, self.C, self.D, states=names, inputs=clean[0], outputs=clean[1])
 
     def _require_inputs(self) -> None:
         if not self.inputs:
@@ -262,8 +262,8 @@ def linearize(
     inputs : names
         Inputs and parameters whose changes are u; by default all inputs.
     outputs : names or functions
-        "x", "x'", "A.angle", "A.rate", "body.P", "body.velocity", or functions of any of t, q, v, s, a, lam, p
-        and u.  By default all entries of z.
+        "x", "x'", "A.angle", "A.rate", "body.P", "body.velocity", or functions of any of t, q, v, s, a,
+        lam, p and u.  By default all entries of z.
 
     Returns
     -------
@@ -313,7 +313,7 @@ def _labels(system: System, name: str) -> list[str]:
 
 def _where(subject: Given, state: Any, start: Any) -> tuple[Place, np.ndarray | None]:
     here = place(subject, state, start, 0.0)
-    lam = getattr(state, "lam", None) if hasattr(state, "stability") else None
+    lam = getattr(state, "lam", None) if hasattr(type(state), "stability") else None
     return here, lam
 
 
@@ -332,7 +332,7 @@ def _require_on_manifold(system: System, here: Place) -> None:
 
 
 def _steady_at(system: System, here: Place, state: Any) -> np.ndarray | None:
-    if hasattr(state, "stability") and not state.moving:
+    if hasattr(type(state), "stability") and not state.moving:
         return np.zeros((system.n, system.n))
     if system.n + system.m > LARGEST:
         return np.zeros((system.n, system.n)) if _rests(system, here) else None

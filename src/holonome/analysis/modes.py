@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,11 +252,11 @@ def modes(lin: Linearization, count: int | None, near: float) -> Modes:
 
 def _of_small(lin: Linearization) -> tuple[list[Mode], int]:
     reduced, at, k = lin.reduced, lin.reduced.tangent, len(lin.system.states)
-    if lin.kind == "equilibrium" and reduced.second_order is not None and not np.any(reduced.second_order[1]):
-        if hessian_of(reduced) is not None:
-            return _undamped(lin, at, reduced.second_order)
+    second = reduced.second_order if lin.kind == "equilibrium" else None
+    if second is not None and not np.any(second[1]) and hessian_of(reduced) is not None:
+        return _undamped(lin, at, second)
     accurate, zeros, _ = deflated(reduced.A)
-    values, vectors = scipy.linalg.eig(reduced.A)
+    values, vectors, *_ = scipy.linalg.eig(reduced.A)
     found, left = [], list(range(values.size))
     for value in sorted(accurate, key=lambda x: -abs(x)):
         nearest = min(left, key=lambda j: abs(values[j] - value))

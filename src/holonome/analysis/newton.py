@@ -71,7 +71,9 @@ def without_noise(J: Any, units: np.ndarray) -> Any:
     return np.where(scaled > _NOISE * np.max(scaled, axis=1, keepdims=True, initial=0.0), J, 0.0)
 
 
-def least_norm(J: Any, R: np.ndarray, units: np.ndarray | None = None, scaled: slice = _ALL) -> np.ndarray:
+def least_norm(
+    J: Any, R: np.ndarray, units: np.ndarray | None = None, scaled: slice = _ALL, rank: float = RANK
+) -> np.ndarray:
     """The step of least norm that solves J d = −R, in the sense of least squares.
 
     Lengths are measured in ``units``, but for those unknowns, the multipliers, whose sizes do not matter.
@@ -80,12 +82,12 @@ def least_norm(J: Any, R: np.ndarray, units: np.ndarray | None = None, scaled: s
         J = without_noise(J, units)
     r, c = balanced(J, units, scaled)
     if not sp.issparse(J):
-        return -c * np.linalg.lstsq(J * r[:, None] * c, r * R, rcond=RANK)[0]
-    scaled = (sp.diags(r) @ J @ sp.diags(c)).tocsc()
-    return -c * _sparse_least_norm(scaled, r * R)
+        return -c * np.linalg.lstsq(J * r[:, None] * c, r * R, rcond=rank)[0]
+    both: Any = sp.diags(r) @ J @ sp.diags(c)
+    return -c * _sparse_least_norm(both.tocsc(), r * R)
 
 
-def _sparse_least_norm(J: sp.csc_matrix, R: np.ndarray) -> np.ndarray:
+def _sparse_least_norm(J: Any, R: np.ndarray) -> np.ndarray:
     from scipy.sparse.linalg import splu
 
     if J.shape[0] == J.shape[1]:
@@ -113,25 +115,34 @@ def null_space(J: np.ndarray, rank: float = RANK) -> np.ndarray:
     return rows[int(np.sum(values > rank * max(values[0], 1e-300))) :].T
 
 
-def relative(R: np.ndarray, J: Any, x: np.ndarray, units: np.ndarray) -> float:
-    """The largest residual relative to the terms of its row."""
+def relative(R: np.ndarray, J: Any, x: np.ndarray, units: np.ndarray, least: Any = 0.0) -> float:
+    """The largest residual relative to the terms of its row, or to a least size of these."""
     absolute = abs(J)
     size = absolute @ np.abs(x) + _FLOOR * (absolute @ units) + 1e-300
+    if np.size(least) == R.size:
+        size = np.maximum(size, least)
     return float(np.max(np.abs(R) / size, initial=0.0))
 
 
 def newton(
-    equations: Equations, x: np.ndarray, units: np.ndarray, scaled: slice, iterations: int = 60
+    equations: Equations,
+    x: np.ndarray,
+    units: np.ndarray,
+    scaled: slice,
+    iterations: int = 60,
+    rank: float = RANK,
+    least: Any = 0.0,
 ) -> Found:
     """Iterate until the residual is at the level of rounding.
 
-    ``units`` are typical sizes of the unknowns, in which steps are measured; of those that are ``scaled``, the
-    multipliers, they do not matter.
+    ``units`` are typical sizes of the unknowns, in which steps are measured; of those that are ``scaled``,
+    the multipliers, they do not matter.
     """
     R, J = equations(x)
-    left, count = relative(R, J, x, units), 0
-    for count in range(iterations):
-        step = least_norm(J, R, units, scaled)
+    left, count = relative(R, J, x, units, least), 0
+    while count < iterations:
+        count += 1
+        step = least_norm(J, R, units, scaled, rank)
         if not np.all(np.isfinite(step)):
             break
         trial = _shortened(equations, x, step, R, J, 1 if left <= _RESIDUAL else _HALVINGS)
@@ -139,10 +150,10 @@ def newton(
             break
         moved = np.max(np.abs(trial[0] - x) / np.maximum(np.abs(x), _FLOOR * units), initial=0.0)
         x, R, J = trial
-        before, left = left, relative(R, J, x, units)
+        before, left = left, relative(R, J, x, units, least)
         if left <= _RESIDUAL and (left <= _ROUNDING or left > 0.1 * before or moved <= 1e-13):
             break
-    return Found(x, left <= 1e3 * _RESIDUAL, left, count + 1)
+    return Found(x, left <= 1e3 * _RESIDUAL, left, count)
 
 
 def _shortened(

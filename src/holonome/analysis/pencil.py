@@ -11,6 +11,7 @@ Modes near a given frequency follow by shift and invert.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,14 +24,15 @@ from holonome.errors import ModelError
 from holonome.problem.system import System
 
 _REGULAR = 1e-12
+_ARPACK: Any = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
     """E x′ = J x + B u.  The entries of x are those of q, v, s and λ."""
 
-    E: sp.csc_matrix
-    J: sp.csc_matrix
+    E: Any
+    J: Any
     B: np.ndarray
     n: int
     k: int
@@ -39,15 +41,9 @@ class Pencil:
     def at(
         cls, system: System, here: Place, lam: np.ndarray, names: tuple[str, ...], X: np.ndarray | None = None
     ) -> Pencil:
-        a, _, _ = (
-            steady_acceleration(system, here.q, here.v)
-            if X is not None and np.any(X)
-            else (
-                np.zeros(system.n),
-                None,
-                None,
-            )
-        )
+        a = np.zeros(system.n)
+        if X is not None and np.any(X):
+            a, _, _ = steady_acceleration(system, here.q, here.v)
         found, n, k, g = Balance(system, names).at(system, here, a, lam), system.n, len(system.states), 0
         turn = sp.csc_matrix((n, n)) if X is None else sp.csc_matrix(X)
         g = system.model.position_rows
@@ -56,7 +52,7 @@ class Pencil:
         W = found.block("w", "q")
         r = [found.block("r", x) for x in ("q", "v", "s", "lam")]
         eye = sp.eye(n, format="csc")
-        J = sp.bmat(
+        J: Any = sp.bmat(
             [
                 [-turn, eye, None, None],
                 [
@@ -71,13 +67,13 @@ class Pencil:
             ],
             format="csc",
         )
-        E = sp.block_diag([eye, M, sp.eye(k), sp.csc_matrix((system.m, system.m))], format="csc")
+        E: Any = sp.block_diag([eye, M, sp.eye(k), sp.csc_matrix((system.m, system.m))], format="csc")
         B = np.zeros((J.shape[0], found.by_names.shape[1]))
         B[n : 2 * n] = -found.by_names[found.rows("balance")]
         B[2 * n : 2 * n + k] = found.by_names[found.rows("r")]
         return cls(E, J, B, n, k)
 
-    def factors(self, shift: complex) -> object:
+    def factors(self, shift: complex) -> Any:
         """The LU factors of J − shift E; rows that follow from others are made regular by a small number."""
         matrix = (self.J - shift * self.E).tocsc()
         try:
@@ -94,7 +90,7 @@ class Pencil:
 
     def solve(self, shift: complex, right: np.ndarray) -> np.ndarray:
         """x with (shift E − J) x = right."""
-        return -self.factors(shift).solve(right.astype(complex))  # type: ignore[attr-defined]
+        return -self.factors(shift).solve(right.astype(complex))
 
     def modes(self, count: int, near: float) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues nearest to a frequency in Hz, and their vectors as columns."""
@@ -103,10 +99,13 @@ class Pencil:
         shift = self._shift(near)
         factors = self.factors(shift)
         E = self.E.astype(complex)
-        inverse = LinearOperator((size, size), lambda x: factors.solve(E @ x.astype(complex)), dtype=complex)  # type: ignore[attr-defined]
+        operator: Any = LinearOperator
+        inverse = operator((size, size), lambda x: factors.solve(E @ x.astype(complex)), dtype=complex)
         start = inverse @ (inverse @ np.ones(size, complex))  # leaves what is infinite behind
         try:
-            values, vectors = eigs(inverse, k=min(2 * count + 2, size - 2), which="LM", v0=start, tol=1e-12)
+            values, vectors, *_ = eigs(
+                inverse, k=min(2 * count + 2, size - 2), which="LM", v0=start, tol=_ARPACK
+            )
         except Exception as error:
             raise ModelError(
                 f"modes: the iteration for eigenvalues near {near:g} Hz failed ({error})"

@@ -68,7 +68,7 @@ def plot_response(found: Response, axes: Any = None, file: str | Path | None = N
 def plot_branches(
     branch: Branch, what: str, axes: Axes | None = None, file: str | Path | None = None
 ) -> Axes:
-    """A quantity over the parameter: stable parts solid, unstable ones dashed, with folds and branch points."""
+    """A quantity over the parameter: solid where stable, else dashed, with folds and branch points."""
     axes = one(axes)
     look = theme()
     for k, part in enumerate(branch.everything):

@@ -3,9 +3,9 @@
     g(q) = 0,   d(q) = values
 
 Each position is predicted from the one before and corrected by Gauss–Newton steps; a step after which the
-correction is large, or the direction has turned, is divided.  Where branches cross, the matrix is singular but
-the branch itself is smooth: such a position, with its velocities and accelerations, is the limit from both
-sides.  Where the drive cannot go on, the position of the dead point is located on the curve g = 0.
+correction is large is divided.  Where branches cross, the matrix is singular but the branch itself is smooth:
+such a position, with its velocities and accelerations, is the limit from both sides.  Where the drive cannot
+go on, the position of the dead point is located on the curve g = 0.
 """
 
 from __future__ import annotations
@@ -265,8 +265,8 @@ def follow_drives(
         if limit is not None:
             poses[0] = limit
             dead.insert(0, DeadPoint(0.0, float(targets[0, 0]), "passed"))
-    columns = [np.array([getattr(pose, name) for pose in poses]).T for name in ("q", "v", "a")]
-    return Found(*columns, message, dead)
+    q, v, a = (np.array([getattr(pose, name) for pose in poses]).T for name in ("q", "v", "a"))
+    return Found(q, v, a, message, dead)
 
 
 def _first_guess(driven: Driven, here: Place, t: float, target: np.ndarray) -> np.ndarray:
@@ -301,8 +301,8 @@ def _require_determined(driven: Driven, q: np.ndarray, t: float, s: np.ndarray) 
         more = motions.shape[1] - len(driven.names)
         raise ModelError(
             f"drive: {more} more degree{'s' * (more > 1)} of freedom stay{'s' * (more == 1)} free beside "
-            f"{', '.join(driven.names)} ({', '.join(names)} …); drive {'them' if more > 1 else 'it'} as well, "
-            "drive={name: values, …}"
+            f"{', '.join(driven.names)} ({', '.join(names)} …); drive {'them' if more > 1 else 'it'} as "
+            "well, drive={name: values, …}"
         )
 
 
@@ -387,7 +387,7 @@ def _limit(
         if pose is None:
             return None
         reached[shift] = pose
-    return Pose(*(_mean(reached, name) for name in ("q", "v", "a")), 0.0)
+    return Pose(_mean(reached, "q"), _mean(reached, "v"), _mean(reached, "a"), 0.0)
 
 
 def _extrapolated(reached: dict[int, Pose], shift: int) -> np.ndarray:
@@ -398,7 +398,7 @@ def _extrapolated(reached: dict[int, Pose], shift: int) -> np.ndarray:
     weights = [
         np.prod([(shift - other) / (place - other) for other in places if other != place]) for place in places
     ]
-    return sum(w * reached[place].q for w, place in zip(weights, places, strict=True))  # type: ignore[return-value]
+    return np.sum([w * reached[place].q for w, place in zip(weights, places, strict=True)], axis=0)
 
 
 def _near(reached: dict[int, Pose], pose: Pose, guess: np.ndarray) -> bool:
@@ -479,7 +479,9 @@ def _dead_point(
             ahead = closed(q + h * along)
             turned, slope = tangent(ahead, along)
             if slope * first <= 0:
-                share = brentq(lambda x: tangent(closed(q + x * h * along), along)[1], 0.0, 1.0, xtol=1e-12)
+                share: Any = brentq(
+                    lambda x: tangent(closed(q + x * h * along), along)[1], 0.0, 1.0, xtol=1e-12
+                )
                 there = closed(q + share * h * along)
                 value = float(driven.at(t, there, np.zeros(q.size), s)[0][0])
                 return DeadPoint(index + (value - begin[0]) / (end[0] - begin[0]), value, "end")

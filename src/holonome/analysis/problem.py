@@ -22,6 +22,9 @@ from holonome.analysis.newton import LARGEST_DENSE, null_space
 from holonome.analysis.symmetry import steady_acceleration
 from holonome.problem.system import System
 
+_VANISHES = 1e-13
+"""Sizes up to which nothing can be said about units."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -33,11 +36,9 @@ class Rows:
     def at(self, system: System, here: Place) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, and derivatives by q and v."""
         found = self.function(here.t, here.q, here.v, system.parameters.flat, here.s)
-        return tuple(np.array(x).reshape(s) for x, s in zip(found, self._shapes(system), strict=True))  # type: ignore[return-value]
-
-    def _shapes(self, system: System) -> list[tuple[int, ...]]:
-        rows = len(self.names)
-        return [(rows,), (rows, system.n), (rows, system.n)]
+        value, by_q, by_v = (np.array(x) for x in found)
+        shape = len(self.names), system.n
+        return value.ravel(), by_q.reshape(shape), by_v.reshape(shape)
 
 
 def rows(system: System, named: Sequence[tuple[str, ca.SX]]) -> Rows:
@@ -152,7 +153,8 @@ class Problem:
         blocks += [matrix[:, found.columns("lam")], found.by_names]
         if not sp.issparse(matrix) and self.size <= LARGEST_DENSE:
             return R, np.vstack([np.hstack(blocks)[chosen], further])
-        J = sp.hstack([sp.csc_matrix(block) for block in blocks], format="csr")[chosen]
+        whole: Any = sp.hstack([sp.csc_matrix(block) for block in blocks], format="csr")
+        J = whole[chosen]
         return R, sp.vstack([J, sp.csr_matrix(further)], format="csc")
 
     def _rows_kept(self, found: Derivatives) -> np.ndarray:
@@ -185,5 +187,5 @@ class Problem:
         found = np.ones(x.size)
         for part in self.layout.values():
             size = float(np.max(np.abs(x[part]), initial=0.0))
-            found[part] = size if size > 0 else 1.0
+            found[part] = size if size > _VANISHES else 1.0
         return found

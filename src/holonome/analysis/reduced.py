@@ -9,8 +9,8 @@ pivoting.  At an equilibrium, and in a steady motion seen in the frame that move
 
     ξ′ = ζ − X ξ,     M ζ′ = −K ξ − (D + M X) ζ − S σ − Cᵀ δλ + B u,
 
-where K = ∂(M a + Cᵀ λ − f)/∂q contains the geometric stiffness of the constraint forces.  At any other state y
-and η obey  y′ = v,  η′ = a  with the derivatives of the accelerations on the manifold.
+where K = ∂(M a + Cᵀ λ − f)/∂q contains the geometric stiffness of the constraint forces.  At any other state
+y and η obey  y′ = v,  η′ = a  with the derivatives of the accelerations on the manifold.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _independent(J: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     Z = null_space(J)
     if not Z.shape[1]:
         return Z, np.zeros(0, int)
-    _, _, order = scipy.linalg.qr(Z.T, mode="economic", pivoting=True)
+    *_, order = scipy.linalg.qr(Z.T, mode="economic", pivoting=True)
     chosen = np.sort(order[: Z.shape[1]])
     T = Z @ np.linalg.inv(Z[chosen])
     T[np.abs(T) < 4e-16] = 0.0
@@ -193,8 +193,8 @@ def _solve_mass(system: System, M: np.ndarray, right: np.ndarray) -> np.ndarray:
     values = np.linalg.svd(scaled, compute_uv=False)
     if not values[-1] > _SINGULAR * values[0] or np.any(np.diag(M) == 0):
         raise SingularSystem(
-            f"mass: singular for motions that the constraints allow, so {system.name} has no linearisation in "
-            "independent coordinates; give mass to what moves without any, or a constraint"
+            f"mass: singular for motions that the constraints allow, so {system.name} has no linearisation "
+            "in independent coordinates; give mass to what moves without any, or a constraint"
         )
     return scale[:, None] * np.linalg.solve(scaled, scale[:, None] * right)
 

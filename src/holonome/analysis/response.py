@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.arguments import read, NUMBERS
 from holonome.analysis.reduced import deflated
+from holonome.arguments import NUMBERS, read
 from holonome.errors import ModelError
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ def run_of(
     a: np.ndarray | None = None,
     lam: np.ndarray | None = None,
 ) -> Solution:
-    """A Solution of these states, one a row; with accelerations (n, points) and multipliers, where they are not
-    those of the free motion.
+    """A Solution of these states, one a row; with accelerations (n, points) and multipliers, where they are
+    not those of the free motion.
     """
     found = Solution(
         {

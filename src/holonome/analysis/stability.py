@@ -62,8 +62,8 @@ def stability(found: Equilibrium) -> Stability:
 
 
 def hessian_of(reduced: Reduced) -> np.ndarray | None:
-    """Eigenvalues of the reduced stiffness relative to the reduced mass, of conservative forces with or without
-    damping; None for others.
+    """Eigenvalues of the reduced stiffness relative to the reduced mass, of conservative forces with or
+    without damping; None for others.
     """
     if reduced.second_order is None:
         return None

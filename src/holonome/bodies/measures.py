@@ -126,7 +126,9 @@ def shares(system: BodySystem, t: float, q: np.ndarray, s: np.ndarray, dq: np.nd
     function = system.compiled.once("shares of bodies", energies)
     rest = system.parameters.flat, s
     base = np.array(function(t, q, 0 * dq.real, *rest)).ravel()
-    parts = sum(np.array(function(t, q, part, *rest)).ravel() - base for part in (dq.real, dq.imag))
+    parts = np.sum(
+        [np.array(function(t, q, part, *rest)).ravel() - base for part in (dq.real, dq.imag)], axis=0
+    )
     total = float(np.sum(parts))
     if not total > 0:
         return {}
