@@ -58,10 +58,10 @@ class BranchPoint:
     --------
     >>> import numpy as np, holonome as hn
     >>> arch = hn.System(
-    ...     1.0, lambda q, p: q - q**3 - p.load, parameters={"load": 0.0}, inertial=None, names=["x"]
+    ...     1.0, lambda q, p: q - q**3 - p.load, parameters={"load": 0.0}, names=["x"]
     ... )
-    >>> fold = hn.equilibrium(arch, [-1.0]).follow("load", (0.0, 1.0)).folds[0]
-    >>> fold.kind, abs(fold.value - 2 / 27**0.5) < 1e-9
+    >>> fold = hn.equilibrium(arch, [-1.0]).follow("load", (0.0, -1.0)).folds[0]
+    >>> fold.kind, abs(fold.value + 2 / 27**0.5) < 1e-9
     ('fold', True)
     """
 

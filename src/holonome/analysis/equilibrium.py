@@ -255,7 +255,7 @@ def equilibrium(
     >>> _ = m.torque("motor", joint="A", law=lambda u: u.torque)
     >>> held = hn.equilibrium(m, start={"A": 0.5}, fixed="A", free="torque")
     >>> round(held.free["torque"], 6), held.stable
-    (8.608943, False)
+    (8.609085, False)
     """
     subject = given(system, parameters, inputs)
     require_traced_constraints(subject.system, "an equilibrium")

@@ -70,8 +70,9 @@ def given(system: Any, parameters: Any = None, inputs: Any = None) -> Given:
     system.require_unchanged()
     if system.contacts:
         raise ModelError(
-            f"contacts: whether {', '.join(system.contacts.names[:4])} are open or closed changes the system; leave "
-            "them out here, or put a constraint or a joint in the place of those that are closed"
+            f"contacts: whether {', '.join(system.contacts.names[:4])} are open or closed changes the "
+            "system; leave them out here, or put a constraint or a joint in the place of those that are "
+            "closed"
         )
     return Given(system, made)
 

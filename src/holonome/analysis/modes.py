@@ -53,7 +53,7 @@ class Mode:
     >>> example = hn.mechanisms.pendulum()
     >>> slow = hn.linearize(example, hn.equilibrium(example, [0.0, -1.0])).modes()[0]
     >>> round(slow.frequency, 6), slow.damping, slow.shape.real.round(6).tolist()
-    (0.498493, 0.0, [1.0, 0.0])
+    (0.498488, 0.0, [1.0, 0.0])
     """
 
     system: System = field(repr=False)
