@@ -144,8 +144,6 @@ def driven_by(system: System, names: Sequence[str]) -> Driven:
     parts = []
     for name in names:
         found = system.measured(name)
-        if not found and " " in name:  # one component, "coupler.P x"
-            found = {k: x for k, x in (system.measured(name.rpartition(" ")[0]) or {}).items() if k == name}
         if not found or len(found) != 1:
             there = ", ".join(found) if found else "coordinates, joints and points of bodies have names"
             raise ValueError(f"drive: {name!r} is not one coordinate; {there}")

@@ -30,6 +30,9 @@ def measured(system: BodySystem, name: str) -> dict[str, ca.SX] | None:
             found = _of_body(system, part, what)
         if found is not None:
             return {label: in_system(system, value) for label, value in found.items()}
+    if " " in name:  # one component, "coupler.P x"
+        found = measured(system, name.rpartition(" ")[0]) or {}
+        return {name: found[name]} if name in found else None
     return None
 
 
