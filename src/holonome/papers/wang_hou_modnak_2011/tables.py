@@ -1,119 +1,33 @@
-"""Wang, Hou & Modnak 2011: an iterative method for constrained dynamic problems.
-
-The model problem (16)–(18), two structures that are joined by x₂ = 2 y₁, at rest in the beginning:
-
-    | 4 1 | x″ = | 2 1 | x + | 6 | − | 0 |          | 5 2 | y″ = | 1 2 | y + | 10 | + | 2λ |
-    | 1 3 |      | 1 2 |     | 7 |   | λ |          | 2 4 |      | 0 2 |     |  4 |   |  0 |
-
-is solved for 0 ≤ t ≤ 10 by the splitting (3)–(4), which imposes the constraint on y, in windows Δt of M
-sub-steps; here that is ``LocalIteration(update="y", projection=False)``.
-
-References
-----------
-J. Wang, G. Hou and C. Modnak, An iterative method for constrained dynamic problems – a case study, 2011.
-"""
+"""Tables 1 to 4, and what section 5 tells in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-import holonome as hn
 from holonome.papers.experiment import (
     NOT_PUBLISHED,
     Claim,
-    Curve,
-    Figure,
-    Panel,
     Progress,
     Row,
     Table,
-    load,
     published,
 )
-from holonome.plot import COLOURS
-
-PAPER = load("wang_hou_modnak_2011")
-
-PAPER_DATA = "wang_hou_modnak_2011"
-END, TOLERANCE, SUBSTEPS = 10.0, 1e-6, 10
-CLOSE_ORDER = 0.25
-"""By how much an order may differ from the published one."""
-
-A = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([[5.0, 2.0], [2.0, 4.0]])
-C = np.array([[-2.0, -1.0], [-1.0, -2.0]]), np.array([[-1.0, -2.0], [0.0, -2.0]])
-D = np.array([[0.0, 1.0]]), np.array([[-2.0, 0.0]])
-R = np.array([6.0, 7.0]), np.array([10.0, 4.0])
-
-
-def model(ratio: float = 1.0) -> hn.CoupledSystem:
-    """The model problem, (16)–(18); ``ratio`` scales mass, stiffness and load of the first structure."""
-    return hn.CoupledSystem.linear(
-        [ratio * A[0], A[1]],
-        None,
-        [ratio * C[0], C[1]],
-        D,
-        [ratio * R[0], R[1]],
-        name="two joined structures",
-    )
-
-
-def simulate(
-    window: float, until: float = END, substeps: int = SUBSTEPS, **options: Any
-) -> hn.CoupledSolution:
-    """A run of the paper: splitting (3)–(4), trapezoidal rule, ε₀ = 1e-6, no projection."""
-    method = hn.LocalIteration(
-        **{
-            "window": window,
-            "substeps": substeps,
-            "update": "y",
-            "rtol": 0.0,
-            "atol": TOLERANCE,
-            "projection": False,
-            **options,
-        }
-    )
-    return hn.solve_coupled(model(), (0.0, until), np.zeros(4), method=method)
-
-
-def richardson(window: float, **options: Any) -> dict[str, float]:
-    """R = |u_Δt − u_Δt/2| / |u_Δt/2 − u_Δt/4| for u = x, y, λ at the end; the order is log₂ R."""
-    runs = [simulate(window / k, **options) for k in (1, 2, 4)]
-    values = {
-        "R_x": [run.q["x"][:, -1] for run in runs],
-        "R_y": [run.q["y"][:, -1] for run in runs],
-        "R_λ": [run.lam[:, -1] for run in runs],
-    }
-    return {name: float(np.linalg.norm(a - b) / np.linalg.norm(b - c)) for name, (a, b, c) in values.items()}
-
-
-def _window(solution: hn.CoupledSolution, end: float) -> np.ndarray:
-    """The changes of x, y and λ in the iterations of the window that ends at a time."""
-    history = solution.history
-    return history.changes[int(np.argmin(np.abs(history.t + history.h - end)))]
-
-
-def _orders_agree(expected: Mapping[str, float], found: Mapping[str, float]) -> bool:
-    return all(abs(np.log2(found[name] / expected[name])) <= CLOSE_ORDER for name in expected)
-
-
-def _ratios(line: Mapping[str, str]) -> dict[str, float]:
-    return {"R_x": float(line["x"]), "R_y": float(line["y"]), "R_λ": float(line["lam"])}
-
-
-_ORDERS = {
-    "part": "(a) iterated, (b) one pass without iteration",
-    "Δt": "length of the window",
-    "M": "sub-steps in a window",
-    **{
-        f"R_{name}": f"ratio of the differences of {name} as Δt is halved; its order is log₂ R"
-        for name in ("x", "y", "λ")
-    },
-}
-ORDER_CRITERION = f"orders log₂ R within {CLOSE_ORDER} of the published ones"
+from holonome.papers.wang_hou_modnak_2011.runs import (
+    CLOSE_ORDER,
+    ORDER_CRITERION,
+    ORDERS,
+    PAPER,
+    PAPER_DATA,
+    SUBSTEPS,
+    TOLERANCE,
+    orders_agree_of,
+    ratios_of,
+    richardson,
+    simulate,
+    window_of,
+)
 
 
 @PAPER.experiment("table-1", "convergence ratios of x in the window that ends at t = 2, ε₀ = 1e-6")
@@ -131,7 +45,7 @@ def table_1(progress: Progress) -> Table:
     rows, sizes, published_ends = [], {}, []
     for window in ("1.0", "0.5"):
         progress(0.0 if window == "1.0" else 0.5, f"Δt = {window}")
-        changes = _window(simulate(float(window), 2.0), 2.0)[:, 0]
+        changes = window_of(simulate(float(window), 2.0), 2.0)[:, 0]
         ratios = changes[1:] / changes[:-1]
         expected = [float(line["ratio"]) for line in published(PAPER_DATA, "table_1") if line["dt"] == window]
         sizes[window] = float(changes[0])
@@ -188,7 +102,7 @@ def iterations(progress: Progress) -> Table:
     for i, line in enumerate(told):
         progress(i / len(told), f"Δt = {line['dt']}, ε₀ = {line['tolerance']}")
         found = len(
-            _window(
+            window_of(
                 simulate(float(line["dt"]), float(line["t"]), atol=float(line["tolerance"])), float(line["t"])
             )
         )
@@ -236,15 +150,15 @@ def table_2(progress: Progress) -> Table:
         rows.append(
             Row.compared(
                 {"part": line["part"], "Δt": line["dt"]},
-                _ratios(line),
+                ratios_of(line),
                 found,
-                _orders_agree(_ratios(line), found),
+                orders_agree_of(ratios_of(line), found),
                 coarse,
             )
         )
     return Table(
         rows=rows,
-        symbols=_ORDERS,
+        symbols=ORDERS,
         criterion=ORDER_CRITERION,
         claims=[
             Claim.of(
@@ -344,12 +258,16 @@ def table_4(progress: Progress) -> Table:
         found = richardson(1.0, substeps=int(line["M"]), solvers="rk2")
         rows.append(
             Row.compared(
-                {"M": line["M"]}, _ratios(line), found, _orders_agree(_ratios(line), found), "Another order."
+                {"M": line["M"]},
+                ratios_of(line),
+                found,
+                orders_agree_of(ratios_of(line), found),
+                "Another order.",
             )
         )
     return Table(
         rows=rows,
-        symbols=_ORDERS,
+        symbols=ORDERS,
         criterion=ORDER_CRITERION,
         claims=[Claim.of("Order 2 for x, y and λ.", _all_near(rows, 4.0), "R = " + _range(rows))],
         notes=["Which method of order 2 the paper takes is not told; here it is Heun's."],
@@ -368,159 +286,15 @@ def mixed_solvers(progress: Progress) -> Table:
         "Euler's error in x is of first order, and x drives λ and y. Nothing in the iteration, which only "
         "finds the λ of the discrete equations, could take it away."
     )
-    agree = _orders_agree(_ratios(line), found)
+    agree = orders_agree_of(ratios_of(line), found)
     claim = Claim.of(
         "Euler for x and the trapezoidal rule for y together are of second order.",
         agree,
         f"R = {found['R_x']:.2f}, {found['R_y']:.2f}, {found['R_λ']:.2f}.",
     )
     return Table(
-        rows=[Row.compared({"Δt": line["dt"]}, _ratios(line), found, agree, why)],
-        symbols=_ORDERS,
+        rows=[Row.compared({"Δt": line["dt"]}, ratios_of(line), found, agree, why)],
+        symbols=ORDERS,
         criterion=ORDER_CRITERION,
         claims=[claim],
-    )
-
-
-def constants() -> tuple[float, float]:
-    """E and F of section 4, from the eigenvectors of A = [[5, 1], [2, 7]]/11."""
-    r, Q = (part.real for part in np.linalg.eig(np.array([[5.0, 1.0], [2.0, 7.0]]) / 11))
-    P = np.linalg.inv(Q)
-    weights = np.abs(Q[1]) * np.abs(P[:, 0] - 4 * P[:, 1])
-    return float(weights @ r / 22), float(np.sum(weights) / 11)
-
-
-def bound(window: float) -> float:
-    """γ of (50), with β the positive root of (49)."""
-    (E, F), h2 = constants(), window**2
-    first, second = (E / 8 + F / 64) * h2 + F / 8, (F / 16 - E) * h2 - F
-    beta = float(np.max(np.real(np.roots([first, second, -F / 2 * h2]))))
-    return F / 16 * h2 + beta * first
-
-
-def contraction(window: float, name: str = "y", **options: Any) -> float:
-    """By which factor the changes of λ fall in the first window, with the constraint imposed on a subsystem,
-    after a few iterations.
-    """
-    changes = simulate(window, window, update=name, check=False, iterations=9, **options).history.changes[0][
-        :, -1
-    ]
-    return float((changes[-1] / changes[-4]) ** (1 / 3))
-
-
-@PAPER.experiment("convergence", "rate of convergence against Δt: predicted (50), (54) and measured")
-def convergence(progress: Progress) -> Figure:
-    """
-    By which factor the changes of λ fall in each iteration, for windows of 0.02 to 2: measured in the first
-    window; the bound γ of (50); and the spectral radius ρ to which it tends in short windows. On the left the
-    splitting of the paper, which imposes the constraint on y; on the right the one of (55)–(56), which
-    imposes it on x.
-    """
-    windows = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0])
-    measured: dict[str, np.ndarray] = {}
-    for k, name in enumerate(("y", "x")):
-        progress(k / 2, f"constraint imposed on {name}")
-        measured[name] = np.array([contraction(window, name) for window in windows])
-    E, F = constants()
-    rho = simulate(0.1, 0.1).rho
-    dashed = {"linestyle": "--", "color": COLOURS[2]}
-    panels = [
-        Panel(
-            "imposed on y, (3)–(4)",
-            "window Δt",
-            "factor of an iteration",
-            [
-                Curve("measured", windows, measured["y"], {"color": COLOURS[0], "marker": "o"}),
-                Curve(
-                    "bound γ, (50)",
-                    windows,
-                    np.array([bound(window) for window in windows]),
-                    {"color": COLOURS[1]},
-                ),
-                Curve("ρ for Δt → 0", windows, np.full(windows.size, rho["y"]), dashed),
-            ],
-            {"ylim": (0.3, 1.0)},
-        ),
-        Panel(
-            "imposed on x, (55)–(56)",
-            "window Δt",
-            "factor of an iteration",
-            [
-                Curve("measured", windows, measured["x"], {"color": COLOURS[0], "marker": "o"}),
-                Curve("ρ for Δt → 0", windows, np.full(windows.size, rho["x"]), dashed),
-            ],
-            {"ylim": (0.0, 4.0)},
-        ),
-    ]
-    below = all(measured["y"][i] <= bound(window) + 1e-3 for i, window in enumerate(windows))
-    return Figure(
-        panels=panels,
-        claims=[
-            Claim.of(
-                "The iteration converges with γ ≈ 0.36 + 0.13 Δt², also for relatively large Δt.",
-                below and abs(measured["y"][0] - 4 / 11) < 0.005,
-                f"measured {measured['y'][0]:.3f} for Δt = {windows[0]:g} and {measured['y'][5]:.3f} for Δt "
-                f"= 1, where the bound is {bound(1.0):.3f}.",
-            ),
-            Claim.of(
-                "E ≈ 0.12, F ≈ 0.36.",
-                abs(E - 0.12) < 0.005 and abs(F - 0.36) < 0.005,
-                f"E = {E:.3f}, F = {F:.4f} = 4/11.",
-            ),
-            Claim.of(
-                "A similar procedure can be based on (55) and (56).",
-                bool(measured["x"][0] < 1),
-                f"imposed on x the changes are multiplied by {measured['x'][0]:.2f} in each iteration.",
-            ),
-        ],
-        notes=[
-            "For Δt → 0 the error of λ is multiplied by −S₂⁻¹S₁ with S_j = D_j A_j⁻¹ B_j, here 4/11; with x "
-            "and y exchanged by 11/4.",
-            "`solve_coupled` computes these numbers before a run and refuses what diverges.",
-        ],
-    )
-
-
-@PAPER.experiment("mass-ratios", "iterations for structures of different mass")
-def mass_ratios(progress: Progress) -> Table:
-    """
-    The model problem with all of the first structure, masses, stiffness and load, multiplied by a ratio,
-    which the paper does not do: iterations in a window of 0.1, until changes are below 1e-10, by Newton's
-    method for the window (the default here), by its limit for short windows, and by the two splittings of the
-    paper.
-    """
-    rows, ratios = [], (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-    for i, ratio in enumerate(ratios):
-        progress(i / len(ratios), f"ratio {ratio:g}")
-        found: dict[str, float] = {}
-        for update in ("newton", "schur", "y", "x"):
-            method = hn.LocalIteration(window=0.1, update=update, check=False)
-            run = hn.solve_coupled(model(ratio), (0.0, 0.5), np.zeros(4), method=method)
-            found[update] = int(np.max(run.history.iterations)) if run.success else float("nan")
-        rows.append(
-            Row(
-                {"ratio": f"{ratio:g}"},
-                {},
-                {**found, "ρ of y": run.rho["y"], "ρ of x": run.rho["x"]},
-                NOT_PUBLISHED,
-            )
-        )
-    most = max(row.measured[update] for row in rows for update in ("newton", "schur"))
-    claim = Claim.ours(
-        "Newton's method and its limit for short windows take at most 8 iterations for every ratio.",
-        most <= 8,
-        f"at most {most:.0f}.",
-    )
-    return Table(
-        rows=rows,
-        claims=[claim],
-        symbols={
-            "ratio": "of the first structure to that of the paper",
-            "newton": "Newton's method for the window",
-            "schur": "λ += (S₁ + S₂)⁻¹ times the residual",
-            "y": "constraint imposed on y, (3)–(4)",
-            "x": "imposed on x, (55)–(56)",
-            "ρ of y": "factor of an iteration in short windows",
-            "ρ of x": "the same; NaN: the iteration diverges, as ρ > 1",
-        },
     )
