@@ -245,6 +245,7 @@ ARGUMENTS: dict[str, Kind] = {
     "CoordinateSplit.error_test": one_of("x", "xw", "bound"),
     "iteration": one_of("CS", "CM"),
     "refresh": one_of("step", "jacobian"),
+    "CoordinateSplit.mean": one_of("independent", "all"),
     "predict_multipliers": TRUTH,
     "relaxed": TRUTH,
     "UnderlyingODE.projection": TRUTH,

@@ -2,8 +2,8 @@
 compares it with the published one.
 
 A module or package ``authors_year`` in this folder with a `Paper` named ``PAPER`` is found automatically. It
-is then available as ``papers.authors_year``, and as ``holonome reproduce authors`` on the command line. Modules are
-loaded lazily.
+is then available as ``papers.authors_year``, and as ``holonome reproduce authors`` on the command line. They
+are loaded lazily.
 """
 
 import difflib
