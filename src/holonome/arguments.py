@@ -248,6 +248,7 @@ ARGUMENTS: dict[str, Kind] = {
     "CoordinateSplit.mean": one_of("independent", "all"),
     "predict_multipliers": TRUTH,
     "relaxed": TRUTH,
+    "projects_error": TRUTH,
     "UnderlyingODE.projection": TRUTH,
     "alpha": optional(FINITE),
     "beta": optional(NOT_NEGATIVE),
