@@ -29,24 +29,38 @@ from holonome.papers.ascher_lin_1995.runs import (
     heun,
 )
 from holonome.papers.ascher_lin_1995.slider_crank import crank, figure_5_1, figure_6_1, figure_6_2, table_6_5
+from holonome.papers.ascher_lin_1995.statements import (
+    boundary_values,
+    equation_4_12,
+    equation_5_2,
+    example_6_4,
+    initial_layer,
+    turning_point,
+    velocity_level,
+)
 from holonome.papers.ascher_lin_1995.tables import table_6_1, table_6_2, table_6_3, table_6_4
 
 __all__ = [
     "PAPER",
     "baumgarte",
+    "boundary_values",
     "crank",
+    "equation_4_12",
+    "equation_5_2",
     "errors",
     "example_3_1",
     "example_3_1_problem",
     "example_6_1",
     "example_6_2",
     "example_6_3",
+    "example_6_4",
     "figure_5_1",
     "figure_6_1",
     "figure_6_2",
     "heun",
     "index_2_error",
     "index_3_error",
+    "initial_layer",
     "remark_4_1",
     "table_6_1",
     "table_6_2",
@@ -56,4 +70,6 @@ __all__ = [
     "theorem_2_1",
     "theorem_2_2",
     "theorem_4_1",
+    "turning_point",
+    "velocity_level",
 ]

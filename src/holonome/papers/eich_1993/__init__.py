@@ -13,6 +13,7 @@ from holonome.papers.eich_1993.orders import guided, largest_errors, order, theo
 from holonome.papers.eich_1993.pendulum import table_3_1
 from holonome.papers.eich_1993.propagation import ProjectedBDF, error_propagation, kepler, remark_2_2
 from holonome.papers.eich_1993.runs import FORMULATIONS, GRAVITY, PAPER, fifty_periods, gain, method, scatter
+from holonome.papers.eich_1993.statements import gauss_newton, projected_error
 from holonome.papers.eich_1993.wheel_set import figure_1_4, figures_1_2_and_1_3
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "figure_1_4",
     "figures_1_2_and_1_3",
     "gain",
+    "gauss_newton",
     "guided",
     "kepler",
     "largest_errors",
     "method",
     "order",
+    "projected_error",
     "remark_2_2",
     "scatter",
     "table_3_1",

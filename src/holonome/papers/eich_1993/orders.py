@@ -10,6 +10,7 @@ import holonome as hn
 from holonome.papers.eich_1993.runs import GRAVITY, PAPER, method
 from holonome.papers.experiment import (
     LOGARITHMIC,
+    Band,
     Claim,
     Curve,
     Figure,
@@ -101,7 +102,7 @@ def theorems_3_1_and_3_2(progress: Progress) -> Figure:
         claims.append(
             Claim.of(
                 f"The projected k-step BDF method, 1 ≤ k ≤ 6, has order k on {kind} systems.",
-                all(abs(p - k) < 0.1 for k, p in enumerate(found, 1)),
+                [Band.near(f"order, k = {k}", p, k, 0.1) for k, p in enumerate(found, 1)],
                 f"orders {', '.join(f'{p:.2f}' for p in found)}.",
             )
         )

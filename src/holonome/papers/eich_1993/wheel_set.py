@@ -7,6 +7,7 @@ import numpy as np
 import holonome as hn
 from holonome.papers.eich_1993.runs import FORMULATIONS, LABELS, PAPER, STYLES, method
 from holonome.papers.experiment import (
+    Band,
     Claim,
     Curve,
     Figure,
@@ -88,14 +89,14 @@ def figures_1_2_and_1_3(progress: Progress) -> Figure:
         claims=[
             Claim.of(
                 "The solution of the index-1 system drifts off the constraints.",
-                drift[0] > 1e-6,
+                Band("|g|", drift[0], 1e-6),
                 f"|g| reaches {drift[0]:.1e} m and |Gv| {drift[1]:.1e} m/s; |g| is {drift[0] / half:.1f} "
                 "times what it was at t = 5.",
             ),
             Claim.of(
                 "With projection the residuals cannot be distinguished from the zero axis; they are at "
                 "rounding level.",
-                max(kept) < 1e-15,
+                Band("|g| and |Gv|", max(kept), high=1e-15),
                 f"|g| ≤ {kept[0]:.1e}, |Gv| ≤ {kept[1]:.1e}.",
             ),
         ],
@@ -142,18 +143,19 @@ def figure_1_4(progress: Progress) -> Figure:
         claims=[
             Claim.of(
                 "Without projection the solution is physically meaningless: the wheel set is flying.",
-                abs(heights["no"]) > 0.1,
+                Band("height", abs(heights["no"]), 0.1),
                 f"after {FLIGHT_END:g} seconds, at TOL {FLIGHT_TOLERANCE:g}, it is {abs(heights['no']):.2f} "
                 f"m {'above' if heights['no'] > 0 else 'below'} the rails.",
+                fitted=True,
             ),
             Claim.of(
                 "It does so at a height of 1.27 m after 10 seconds, at TOL 1e-5.",
-                0.1 < abs(height) < 10,
+                Band.within_factor("height", abs(height), 1.27, 2),
                 f"{height:.1e} m.",
             ),
             Claim.of(
                 "With projection it stays on the track.",
-                abs(heights["yes"]) < 1e-15,
+                Band("height", abs(heights["yes"]), high=1e-15),
                 f"|g| ≤ {solutions['yes'].drift[0]:.0e} m.",
             ),
         ],

@@ -21,6 +21,7 @@ from holonome.papers.wang_hou_modnak_2011.convergence import (
     mass_ratios,
 )
 from holonome.papers.wang_hou_modnak_2011.runs import PAPER, PAPER_DATA, model, richardson, simulate
+from holonome.papers.wang_hou_modnak_2011.statements import bounds, iteration_error, weights
 from holonome.papers.wang_hou_modnak_2011.tables import (
     iterations,
     mixed_solvers,
@@ -34,9 +35,11 @@ __all__ = [
     "PAPER",
     "PAPER_DATA",
     "bound",
+    "bounds",
     "constants",
     "contraction",
     "convergence",
+    "iteration_error",
     "iterations",
     "mass_ratios",
     "mixed_solvers",
@@ -47,4 +50,5 @@ __all__ = [
     "table_2",
     "table_3",
     "table_4",
+    "weights",
 ]

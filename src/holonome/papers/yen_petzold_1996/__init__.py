@@ -22,6 +22,14 @@ from holonome.papers.yen_petzold_1996.convergence import algorithm_2_1, theorem_
 from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, figure_5_4, figure_5_6
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
 from holonome.papers.yen_petzold_1996.runs import PAPER, counts, methods, simulate
+from holonome.papers.yen_petzold_1996.statements import (
+    bound_2_27,
+    cost,
+    linear_constraints,
+    step_conditions,
+    superlinear,
+    untested_multipliers,
+)
 from holonome.papers.yen_petzold_1996.step import Step, off_the_manifold, swinging
 from holonome.papers.yen_petzold_1996.tables import driven_problem, table_5_1, table_5_2, table_5_3, table_5_4
 
@@ -29,6 +37,8 @@ __all__ = [
     "PAPER",
     "Step",
     "algorithm_2_1",
+    "bound_2_27",
+    "cost",
     "counts",
     "driven_problem",
     "figure_5_1",
@@ -38,9 +48,12 @@ __all__ = [
     "lemma_2_2",
     "lemma_3_1",
     "lemma_4_1",
+    "linear_constraints",
     "methods",
     "off_the_manifold",
     "simulate",
+    "step_conditions",
+    "superlinear",
     "swinging",
     "table_5_1",
     "table_5_2",
@@ -49,4 +62,5 @@ __all__ = [
     "theorem_3_1",
     "theorem_4_1",
     "theorem_4_2",
+    "untested_multipliers",
 ]
