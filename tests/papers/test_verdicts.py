@@ -1,5 +1,5 @@
-"""Every verdict on the papers: a test fails if a measured number leaves the band on which it rests, and if the
-verdict that follows is another one.
+"""Every verdict on the papers: a test fails if a measured number leaves the band on which it rests, or if
+the verdict that follows is another one.
 """
 
 import csv

@@ -18,6 +18,7 @@ from holonome.papers.ascher_lin_1995.orders import (
     theorem_2_2,
     theorem_4_1,
 )
+from holonome.papers.ascher_lin_1995.practice import random_starts
 from holonome.papers.ascher_lin_1995.runs import (
     PAPER,
     baumgarte,
@@ -61,6 +62,7 @@ __all__ = [
     "index_2_error",
     "index_3_error",
     "initial_layer",
+    "random_starts",
     "remark_4_1",
     "table_6_1",
     "table_6_2",

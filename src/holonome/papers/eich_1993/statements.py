@@ -91,7 +91,7 @@ def projected_error(progress: Progress) -> Table:
 
 def corrections(k: int, h: float) -> np.ndarray:
     """Sizes of Gauss–Newton's corrections in the projection of one step of order k from exact values."""
-    bdf = ProjectedBDF(k, h, True)
+    bdf = ProjectedBDF(k, h, True, joint=True)
     exact = hn.mechanisms.pendulum(gravity=GRAVITY).exact
     assert exact is not None
     past = np.concatenate(exact(0.3 + h * np.arange(max(k, 2)))[:2]).T[::-1]
