@@ -218,7 +218,7 @@ class Experiment(ABC):
             "criterion": self.criterion,
             "symbols": dict(self.symbols),
             "rows": [asdict(row) for row in self.rows],
-            "claims": [asdict(claim) for claim in self.claims],
+            "claims": [claim.to_dict() for claim in self.claims],
             "notes": list(self.notes),
             "misprints": [asdict(misprint) for misprint in self.misprints],
         }

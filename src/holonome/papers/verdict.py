@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 REPRODUCED, FITTED, DIFFERS, NOT_PUBLISHED = "reproduced", "fitted", "differs", "not published"
@@ -51,6 +51,12 @@ class Band:
     def within_factor(cls, what: str, value: float, expected: float, factor: float) -> Band:
         """Within a factor of a positive number."""
         return cls(what, float(value), expected / factor, expected * factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: an end that is open is None."""
+        ends = {"low": self.low, "high": self.high}
+        open_ended = {end: None if math.isinf(at) else at for end, at in ends.items()}
+        return {"what": self.what, "value": float(self.value), **open_ended}
 
     def __str__(self) -> str:
         return f"{self.what} = {self.value:.3g}, wanted in [{self.low:.3g}, {self.high:.3g}]"
@@ -118,6 +124,10 @@ class Claim:
     verdict: str
     by: str = "The paper"
     bands: tuple[Band, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON and reports."""
+        return asdict(self) | {"bands": [band.to_dict() for band in self.bands]}
 
     @classmethod
     def of(cls, statement: str, holds: Condition, finding: str, fitted: bool = False) -> Claim:

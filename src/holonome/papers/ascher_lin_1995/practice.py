@@ -1,5 +1,4 @@
-"""What to take for mechanisms that pass singular positions: the methods of this package from random "
-"starts."""
+"""The methods of this package on a mechanism that passes singular positions, from random starts."""
 
 from __future__ import annotations
 
