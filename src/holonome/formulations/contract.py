@@ -9,7 +9,8 @@ registered.
     its elimination and all machine code follow from it.
 4.  "sequence": iterations of sequential regularization,
     :mod:`holonome.formulations.sequential_regularization`.
-5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how (Eich 1993).
+5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how, and
+    ``projects_error`` whether the error is projected before it is tested (Eich 1993).
 6.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
     be projected either.
 7.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
@@ -49,6 +50,7 @@ class Formulation:
     projects: bool = False
     metric: str = "mass"
     relaxed: bool = False
+    projects_error: bool = True
     damping: tuple[float, float] | None = None
 
     def refuses(self, system: Any) -> str | None:

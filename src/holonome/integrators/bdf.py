@@ -228,6 +228,7 @@ class BDFStepper(Stepper):
             "after": compiled.after,
             "dense_projection": dense_projection.address if system.projects and not formulation.drifts else 0,
             "project": formulation.projects and system.projects,
+            "tests_all": formulation.projects and system.projects and not formulation.projects_error,
             "factors": compiled.factor_memory,
             "dense": size * size if compiled.matrix else 0,
             "pivots": size,
