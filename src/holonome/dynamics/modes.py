@@ -24,6 +24,8 @@ from holonome.problem.user_function import Expression
 OPEN, CLOSED, STICK, SLIDE = "open", "closed", "sticks", "slides"
 CLOSES, RELEASES, BREAKS, STOPS = "closes", "releases", "breaks", "stops"
 
+_WATCHED = {CLOSES: "gap", RELEASES: "force", BREAKS: "friction", STOPS: "slip"}
+
 DATA = "contacts"
 """The input with what events and friction of a mode need: tolerances, then the directions of slip."""
 
@@ -37,7 +39,9 @@ class Watch(NamedTuple):
 
 
 class ModeEvent(Expression):
-    """An event of a mode, which sees all its multipliers."""
+    """An event of a mode, which sees all its multipliers; ``quantity`` says in words what it looks at."""
+
+    quantity = ""
 
 
 class ModeSystem(System):
@@ -227,6 +231,7 @@ def _watches(base: System, mode: ModeSystem) -> list[Watch]:
 
     def watch(contact: int, what: str, value: ca.SX) -> Watch:
         function = _as_expression(f"contact {what}", symbols, value, base.n, ModeEvent)
+        function.quantity = f"the {_WATCHED[what]} of contact {base.contacts.names[contact]!r}"
         return Watch(contact, what, Event(function, True, -1.0))
 
     found = []

@@ -35,6 +35,11 @@ _GAP, _TOUCHING, _PENETRATING = 1e-13, 10.0, 1e-6
 """The gap at which a contact closes, below zero by this part of the positions; how many of these count as
 touching; and the part of the positions from which on a start is refused."""
 
+_MOVED = 0.1
+"""The part of the way at full speed between two interruptions that positions are taken to have moved at
+least, where all of them are zero at both ends.
+"""
+
 _SPEED, _SLIP = 1e-10, 1e-8
 """Speeds, as parts of the largest, that count as none, and as no slip in two directions."""
 
@@ -59,15 +64,18 @@ class ContactChanges:
         self.count, self.n = len(system.contacts), system.n
         self.poisson = [hypothesis == "poisson" for hypothesis in system.contacts.hypotheses]
         self.size = self.speed = 0.0
+        self.last = t0, 0.0
         self.impacts = Impacts.Recorder(system.contacts.names)
-        self._grow(y0)
+        self._grow(t0, y0)
         self._refuse_penetration(system, contacts_at(system, t0, y0))
 
-    def _grow(self, y: np.ndarray) -> None:
-        """Scales: the largest position and velocity so far."""
-        n = self.n
-        self.size = max(self.size, float(np.max(np.abs(y[:n]), initial=0.0)))
-        self.speed = max(self.speed, float(np.max(np.abs(y[n : 2 * n]), initial=0.0)))
+    def _grow(self, t: float, y: np.ndarray) -> None:
+        """Scales: the largest position and velocity so far, and what was moved in between."""
+        n, (before, speed) = self.n, self.last
+        now = float(np.max(np.abs(y[n : 2 * n]), initial=0.0))
+        moved = _MOVED * max(speed, now) * (t - before)
+        self.size = max(self.size, moved, float(np.max(np.abs(y[:n]), initial=0.0)))
+        self.speed, self.last = max(self.speed, now), (t, now)
 
     def _refuse_penetration(self, system: System, here: Contacts) -> None:
         worst = int(np.argmin(here.gap))
@@ -93,13 +101,13 @@ class ContactChanges:
             raise Interrupted(f"stopped at t = {t:.9g}: {error}") from error
 
     def _update(self, system: System, t: float, y: np.ndarray, fired: Sequence[Watch]) -> Closed:
-        self._grow(y)
+        self._grow(t, y)
         here = contacts_at(system, t, y)
         self._refuse_penetration(system, here)
         touching = self._touching(here, t, fired)
         if np.any(here.normal[touching] < -self._slow(_SPEED)):
             y = self._impact(t, y, here, answer_of(system, t, y, here), touching)
-            self._grow(y)
+            self._grow(t, y)
             here = contacts_at(system, t, y)
         released = {watch.contact for watch in fired if watch.what == RELEASES}
         slow = self._slow(_SPEED)
@@ -118,7 +126,7 @@ class ContactChanges:
     def at_end(self, system: System, t: float, y: np.ndarray) -> str:
         """What is wrong with the last state; empty if nothing is."""
         try:
-            self._grow(y)
+            self._grow(t, y)
             self._refuse_penetration(system, contacts_at(system, t, y))
         except HolonomeError as error:
             return f"wrong: {error}"

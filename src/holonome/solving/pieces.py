@@ -189,9 +189,8 @@ class PiecewiseRun:
         run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
-        legs, outcome = carry_out(
-            run, options.relay, options.at_rest and first, first and options.repair, False
-        )
+        repair = options.repair if first else self.contacts is not None  # of the roundings of an impact
+        legs, outcome = carry_out(run, options.relay, options.at_rest and first, repair, False)
         for leg in legs:
             leg.trim()
         last = legs[-1]
