@@ -35,6 +35,9 @@ _GAP, _TOUCHING, _PENETRATING = 1e-13, 10.0, 1e-6
 """The gap at which a contact closes, below zero by this part of the positions; how many of these count as
 touching; and the part of the positions from which on a start is refused."""
 
+_DEEP = 1.01
+"""How many of these below zero an open contact may be."""
+
 _MOVED = 0.1
 """The part of the way at full speed between two interruptions that positions are taken to have moved at
 least, where all of them are zero at both ends.
@@ -111,12 +114,14 @@ class ContactChanges:
             here = contacts_at(system, t, y)
         released = {watch.contact for watch in fired if watch.what == RELEASES}
         slow = self._slow(_SPEED)
-        chosen = [i for i in touching.tolist() if here.normal[i] <= slow and i not in released]
+        resting = [i for i in touching.tolist() if here.normal[i] <= slow]
+        chosen = [i for i in resting if i not in released]
         statuses, directions = (OPEN,) * self.count, np.zeros((self.count, 2))
         if chosen:
             statuses, directions = self._statuses(here, answer_of(system, t, y, here), chosen, fired)
+        y = self._parted(system, t, y, here, statuses, resting)
         data = contact_data(self.count)
-        data[0], data[1] = _GAP * self.size, self._slow(_SLIP) ** 2
+        data[0], data[1] = self._delta, self._slow(_SLIP) ** 2
         data[2:] = directions.ravel()
         solved = mode_of(system, statuses, data)
         if solved.m:
@@ -143,9 +148,45 @@ class ContactChanges:
         """Those that have just closed, and those whose gaps are rounding, also of the time at which these
         closed.
         """
-        near = here.gap <= _TOUCHING * (_GAP * self.size + np.spacing(abs(t)) * self.speed)
+        near = here.gap <= _TOUCHING * (self._delta + np.spacing(abs(t)) * self.speed)
         near[[watch.contact for watch in fired]] = True
         return np.flatnonzero(near)
+
+    def _parted(
+        self,
+        system: System,
+        t: float,
+        y: np.ndarray,
+        here: Contacts,
+        statuses: Sequence[str],
+        resting: Sequence[int],
+    ) -> np.ndarray:
+        """The state without the roundings by which open contacts would not be seen to close: a gap that is
+        below zero by more than it is where one closes, a rate that is negative although a contact parts.
+        """
+        parting = [i for i in resting if statuses[i] == OPEN]
+        deep = [i for i in range(self.count) if statuses[i] == OPEN and here.gap[i] < -_DEEP * self._delta]
+        if not deep and not np.any(here.normal[parting] < 0):
+            return y
+        answer, n, y = answer_of(system, t, y, here), self.n, y.copy()
+        A = answer.A[np.ix_(here.begins, here.begins)]
+        mobility = answer.mobility[:, here.begins]
+        y[n : 2 * n] += mobility[:, parting] @ _pushed(A, parting, -here.normal[parting])
+        change, moved = np.zeros(n), {i for i, what in enumerate(statuses) if what != OPEN}
+        while not moved.issuperset(deep):
+            moved |= set(deep)
+            rows = sorted(moved)
+            x = _pushed(A, rows, -here.gap[rows])
+            gaps = here.gap + A[:, rows] @ x
+            deep = [i for i in range(self.count) if gaps[i] < -_DEEP * self._delta]
+            change = mobility[:, rows] @ x
+        y[:n] += change
+        return y
+
+    @property
+    def _delta(self) -> float:
+        """The gap at which contacts close, less than zero by so much."""
+        return _GAP * self.size
 
     def _impact(
         self, t: float, y: np.ndarray, here: Contacts, answer: Answer, touching: np.ndarray
@@ -215,3 +256,8 @@ class ContactChanges:
                 statuses[i] = SLIDE if found.status[k] == SOLVED_SLIDE else STICK
             directions[i] = found.directions[k]
         return tuple(statuses), directions
+
+
+def _pushed(A: np.ndarray, rows: Sequence[int], change: np.ndarray) -> np.ndarray:
+    """Impulses that change these velocities, or gaps, so much."""
+    return np.linalg.lstsq(A[np.ix_(rows, rows)], change, rcond=1e-12)[0]

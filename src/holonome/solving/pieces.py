@@ -118,7 +118,7 @@ class PiecewiseRun:
                         ending, self.parts.status = f"interrupted at t = {self.t:.6g}", -1
             except Interrupted as error:
                 ending, self.parts.status = str(error), -1
-            except HolonomeError as error:
+            except (HolonomeError, ValueError) as error:
                 if not self.parts.count:
                     raise
                 ending, self.parts.status = f"stopped at t = {self.t:.6g}: {error}", -1
