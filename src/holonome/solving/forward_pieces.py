@@ -26,8 +26,8 @@ from holonome.solving.run import Task
 
 _T = loop.RunState.places.t
 
-_STUCK = 1000
-"""Interruptions one after the other at the same time after which a step gives up."""
+_STUCK, _CROWDED = 200, 250
+"""Interruptions one after the other, so many margins of time apart at most, after which a step gives up."""
 
 
 class Place(NamedTuple):
@@ -163,7 +163,7 @@ class ForwardPieces:
                     self.put(t, y)
                 self.anew = anew
                 return loop.TERMINATED if ended else loop.DONE
-            repeated = repeated + 1 if t == before else 0
+            repeated = repeated + 1 if t - before <= _CROWDED * margin else 0
             if repeated > _STUCK:
                 raise Interrupted(
                     f"stopped at t = {t:.9g}: {repeated} interruptions one after the other without any "

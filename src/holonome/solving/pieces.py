@@ -35,8 +35,8 @@ from holonome.solving.run import Outcome, Run, Task
 _ROWS = 64
 """Of the first buffers of a piece, which is often short."""
 
-_STUCK = 200
-"""Interruptions one after the other at the same time after which a run gives up."""
+_STUCK, _CROWDED = 200, 1000
+"""Interruptions one after the other, so many roundings of time apart at most, after which a run gives up."""
 
 
 class Clock(Protocol):
@@ -196,7 +196,8 @@ class PiecewiseRun:
         last = legs[-1]
         self.implicit = last.stepper.implicit
         self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
-        self.repeated = 0 if last.t != self.t else self.repeated + 1
+        least = _CROWDED * np.spacing(max(abs(self.task.t0), abs(self.task.t1)))
+        self.repeated = 0 if abs(last.t - self.t) > least else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
         self._follow_solved(last)
         self.fired = []
