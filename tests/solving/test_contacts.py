@@ -1,5 +1,9 @@
 """Contacts: impacts, resting, sliding and sticking, against closed forms."""
 
+import pickle
+import tracemalloc
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -388,3 +392,156 @@ def test_what_makes_no_sense_is_refused():
     for wrong in ({"restitution": 1.2}, {"restitution": -0.1}, {"friction": -1.0}, {"friction": 0.1}):
         with pytest.raises(ModelError):
             hn.Contact(lambda q: q[0], **wrong)
+
+
+def test_stacked_balls_come_to_rest_one_on_the_other():
+    """Gaps that are rounding when others close are not passed by."""
+    contacts = [hn.Contact(lambda q: q[0], restitution=0.6, name="floor")] + [
+        hn.Contact(lambda q, k=k: q[k + 1] - q[k], restitution=0.6, name=f"{k}") for k in range(4)
+    ]
+    balls = hn.System(np.ones(5), -G * np.ones(5), contacts=contacts, n=5)
+    sol = hn.solve(balls, (0, 15), [1, 1.1, 1.3, 1.5, 1.51])
+    assert sol.success, sol.message
+    np.testing.assert_allclose(sol.q[:, -1], 0, atol=1e-10)
+    forces = [sol.contact(name).force[-1] for name in sol.system.contacts.names]
+    np.testing.assert_allclose(forces, G * np.arange(5, 0, -1), rtol=1e-9)
+
+
+def box(e, mu, hypothesis):
+    """A rectangle with four corners."""
+    contacts = []
+    for a, b in product((-0.5, 0.5), (-0.25, 0.25)):
+        contacts.append(
+            hn.Contact(
+                lambda q, a=a, b=b: q[1] + a * np.sin(q[2]) + b * np.cos(q[2]),
+                lambda q, v, a=a, b=b: v[0] - v[2] * (a * np.sin(q[2]) + b * np.cos(q[2])),
+                restitution=e,
+                friction=mu,
+                hypothesis=hypothesis,
+                name=f"{a} {b}",
+            )
+        )
+    return hn.System([1, 1, 0.1], [0, -G, 0], n=3, contacts=contacts, potential=lambda q: G * q[1])
+
+
+@pytest.mark.parametrize(("e", "mu", "hypothesis"), [(0.3, 0.6, "poisson"), (0.5, 0.9, "newton")])
+def test_a_thrown_box_comes_to_rest(e, mu, hypothesis):
+    """Two feet that rub: their forces are not unique, and the bounces of both end together."""
+    random, system = np.random.default_rng(1), None
+    system = box(e, mu, hypothesis)
+    for _ in range(4):
+        v0 = [*random.normal(size=2), 3 * random.normal()]
+        sol = hn.solve(system, (0, 8), [0, 1.5, random.uniform(-3, 3)], v0)
+        assert sol.success, sol.message
+        np.testing.assert_allclose(sol.v[:, -1], 0, atol=1e-12)
+        lost = sol.energy[0] - sol.energy[-1]
+        rubbed = -np.trapezoid(sol.contact_power(), sol.t)
+        assert sum(sol.impacts.energy_lost) == pytest.approx(lost - rubbed, rel=0.02)
+        statuses = {sol.contact(name).status[-1] for name in system.contacts.names}
+        assert statuses == {"open", "sticks"}
+
+
+def test_energy_is_that_of_the_start_less_what_impacts_take():
+    system, q0 = ball(0.7)
+    sol = hn.solve(system, (0, 1.5), q0, rtol=1e-10, atol=1e-12)
+    lost = np.array([np.sum(sol.impacts.energy_lost[sol.impacts.t <= t]) for t in sol.t])
+    jumps = np.append(np.diff(sol.t) == 0, False)  # the first of both points is before the impact
+    np.testing.assert_allclose((sol.energy + lost)[~jumps], G, rtol=1e-9)
+
+
+def test_contacts_pickle_and_are_saved(tmp_path):
+    system, q0 = ball(0.5)
+    sol = hn.solve(system, (0, 2), q0)
+    for other in (pickle.loads(pickle.dumps(sol)), hn.Solution.load(sol.save(tmp_path / "run.npz"))):
+        assert np.array_equal(other.impacts.t, sol.impacts.t)
+        assert np.array_equal(other.contact("floor").force, sol.contact("floor").force)
+        assert other.contact("floor").status == sol.contact("floor").status
+        assert np.array_equal(other.a, sol.a)
+        assert np.array_equal(other.energy, sol.energy)
+
+
+def test_what_is_not_a_number_is_named():
+    def solved(**functions):
+        gap = functions.get("gap", lambda q: q[0])
+        force = functions.get("force", [-G])
+        return hn.solve(hn.System(1.0, force, n=1, contacts=hn.Contact(gap, name="ground")), (0, 1), [1.0])
+
+    assert "the gap of contact 'ground' is NaN" in solved(gap=lambda q: np.sqrt(q[0] - 0.5)).message
+    assert "force is" in solved(force=lambda t: np.array([-G * np.sqrt(0.7 - t)])).message
+    system = hn.System(
+        1.0,
+        [-G],
+        n=1,
+        parameters={"e": 0.5},
+        contacts=hn.Contact(lambda q: q[0], restitution=lambda p: p.e, name="ground"),
+    )
+    worse = hn.Event(lambda t: t - 0.1, action=lambda: {"parameters": {"e": 1.5}})
+    sol = hn.solve(system, (0, 1), [1.0], events=worse)
+    assert not sol.success
+    assert "restitution of ground is 1.5; it must be from 0 to 1" in sol.message
+
+
+def test_parameters_of_contacts_change_on_the_way():
+    """Ice from t = 1 on."""
+    sol = hn.solve(
+        block(0.5, 0.4),
+        (0, 2),
+        [0.0, 0.0],
+        [10.0, 0.0],
+        events=hn.Event(lambda t: t - 1, action=lambda: {"parameters": {"kinetic": 0.0}}),
+    )
+    assert sol.v[0, -1] == pytest.approx(10 - 0.4 * G)
+    assert np.array_equal(np.unique(sol.contact("slope").friction[0]), [-0.4 * 2 * G, 0.0])
+
+
+def test_a_kick_off_the_floor_and_a_start_into_it():
+    system, _ = ball(0.5)
+    for v0 in (3.0, -6.0):
+        sol = hn.solve(system, (0, 3), [0.0], [v0])
+        assert sol.success, sol.message
+        assert sol.impacts.t[-1] == pytest.approx(2 * 3 / G * 2, rel=1e-5)
+
+
+def test_states_unknowns_and_invariants():
+    floor = hn.Contact(lambda q: q[0], restitution=0.5, name="floor")
+    air = hn.System(
+        1.0,
+        lambda s: np.array([-G - s[0]]),
+        states={"wind": 1.0},
+        rate=lambda s, v: -s + v,
+        contacts=floor,
+        n=1,
+    )
+    root = hn.System(
+        1.0,
+        lambda w: np.array([-w[0]]),
+        unknowns={"z": 1.0},
+        equations=lambda w, q: w**3 + w - 10 - q,
+        contacts=floor,
+        n=1,
+    )
+    for system in (air, root):
+        sol = hn.solve(system, (0, 6), [1.0])
+        assert sol.success, sol.message
+        assert abs(sol.q[0, -1]) < 1e-11
+        assert sol.contact("floor").status[-1] == "closed"
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_impacts_take_no_more_memory_than_their_table():
+    """56 bytes each; by Simulator nothing at all, whose impacts are those of one step."""
+    floor = hn.Contact(lambda q: q[0], restitution=1.0, name="floor")
+    system = hn.System(1.0, [-G], n=1, contacts=floor)
+    period = 2 * np.sqrt(2 / G)
+    hn.solve(system, (0, 100 * period), [1.0], t_eval=[100 * period])
+    tracemalloc.start()
+    sol = hn.solve(system, (0, 20_000 * period), [1.0], t_eval=[20_000 * period])
+    assert len(sol.impacts) == 20_000
+    assert tracemalloc.get_traced_memory()[1] < 3 * 56 * 20_000 + 500_000
+    sim = hn.Simulator(system, [1.0])
+    sim.step(10 * period)
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(300):
+        sim.step(10 * period)
+    assert tracemalloc.get_traced_memory()[0] < before + 50_000
+    tracemalloc.stop()

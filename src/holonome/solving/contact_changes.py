@@ -43,8 +43,10 @@ _MOVED = 0.1
 least, where all of them are zero at both ends.
 """
 
-_SPEED, _SLIP = 1e-10, 1e-8
-"""Speeds, as parts of the largest, that count as none, and as no slip in two directions."""
+_SPEED, _SLIP, _LEFT_OVER = 1e-10, 1e-8, 1e-4
+"""Speeds, as parts of the largest, that count as none, as no slip in two directions, and that such a slip may
+have across where it stops.
+"""
 
 _BOUNCE = 1e-13
 """Bounces that rise no higher, as a part of the positions, are over."""
@@ -144,6 +146,12 @@ class ContactChanges:
     def _slow(self, part: float) -> float:
         return max(part * self.speed, 1e-290)
 
+    def _still(self, directions: int, stops: bool) -> float:
+        """The speed up to which a slip counts as none; it may be left over where two directions stop."""
+        if directions == 1:
+            return np.inf if stops else self._slow(_SPEED)
+        return self._slow(_LEFT_OVER if stops else _SLIP)
+
     def _touching(self, here: Contacts, t: float, fired: Sequence[Watch]) -> np.ndarray:
         """Those that have just closed, and those whose gaps are rounding, also of the time at which these
         closed.
@@ -234,9 +242,7 @@ class ContactChanges:
             speed = float(np.linalg.norm(slip))
             if what.get(i) == BREAKS:
                 mu[k] = min(here.law.friction[i], here.law.static[i] * _YIELDING)
-            elif (
-                slip.size and what.get(i) != STOPS and speed > self._slow(_SLIP if slip.size > 1 else _SPEED)
-            ):
+            elif slip.size and speed > self._still(slip.size, what.get(i) == STOPS):
                 sliding[k] = True
                 given[k, : slip.size] = slip / speed
                 mu[k] = here.law.friction[i]
