@@ -6,6 +6,7 @@ import numpy as np
 
 from holonome.dynamics.evaluation import what_failed, what_is_not_finite
 from holonome.dynamics.kernels import kernels
+from holonome.dynamics.modes import ModeEvent
 from holonome.dynamics.poles import unbounded_near
 from holonome.dynamics.rank import dependent_rows, free_motions
 from holonome.errors import ModelError
@@ -79,8 +80,13 @@ def _ending(run: Run, code: int) -> str:
 
 def _event_not_a_number(run: Run) -> str:
     state = RunState.of(run.memory)
+    t, number = float(state["t_failed"]), int(state["event_failed"]) - 1
+    function = run.task.events[number].function
+    if isinstance(function, ModeEvent):
+        why = what_is_not_finite(run.system, t, _state(run))
+        return f"stopped at t = {t:.6g}: {why or f'{function.quantity} is NaN there'}"
     return (
-        f"stopped at t = {state['t_failed']:.6g}: events[{int(state['event_failed']) - 1}] is NaN there. An "
+        f"stopped at t = {t:.6g}: events[{number}] is NaN there. An "
         "event must be defined along the whole motion; look at square roots, logarithms and divisions in it, "
         "or stop before with a terminal event"
     )
