@@ -20,7 +20,9 @@ from holonome.errors import InconsistentStart
 from holonome.locks import cached_property
 
 _CLOSED = 1e-11
-_SEEDS = 24
+_SEEDS, _MANY_SEEDS = 24, 96
+_LARGEST_SEARCHED = 60
+"""Coordinates up to which a position is looked for that is not special."""
 _STEPS = 60
 _CLOSE = 0.3
 """A first find that misses what was wished for by more is compared with others."""
@@ -116,22 +118,23 @@ class Assembly:
             guess, _ = self._newton(self.function(both, ca.jacobian(both, self._q)), guess)
             away = self.function(wishes)
             missed = lambda q: round(float(np.linalg.norm(away(q)[0])), 6)  # noqa: E731
-        found = self._straight(rows, start, guess, every, missed)
+        seeds = _MANY_SEEDS if every else None
+        found = self._straight(rows, start, guess, seeds, missed)
         if not found:
-            found, best = self._search(evaluate, guess, every, missed)
+            found, best = self._search(evaluate, guess, seeds, missed)
         if not found:
             self._refuse(names, evaluate, best)
         return sorted(found, key=lambda q: (missed(q), self._distance(q, guess)))
 
     def _straight(
-        self, rows: ca.SX, start: Mapping[str, Any] | None, guess: np.ndarray, every: bool, missed: Any
+        self, rows: ca.SX, start: Mapping[str, Any] | None, guess: np.ndarray, seeds: int | None, missed: Any
     ) -> list[np.ndarray]:
         """Positions in which no beam is deformed."""
         deformations = self._deformations(start)
         if not deformations.numel():
             return []
         both = ca.vertcat(rows, deformations)
-        return self._search(self.function(both, ca.jacobian(both, self._q)), guess, every, missed)[0]
+        return self._search(self.function(both, ca.jacobian(both, self._q)), guess, seeds, missed)[0]
 
     def _deformations(self, given: Mapping[str, Any] | None) -> ca.SX:
         """Deformations of beams, which start without them if they can and if none is given."""
@@ -174,19 +177,19 @@ class Assembly:
         return np.array(ca.evalf(ca.substitute(value, self.equations.symbols.p, self.p)))
 
     def _search(
-        self, evaluate: Any, guess: np.ndarray, every: bool, missed: Any
+        self, evaluate: Any, guess: np.ndarray, seeds: int | None, missed: Any
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Newton's method from the guess and from places around it."""
+        """Newton's method from the guess and from places around it: so many, or until one will do."""
         random, found, best = np.random.default_rng(7), [], (np.inf, guess)
         size = self._size()
-        for seed in range(_SEEDS * (4 if every else 1)):
+        for seed in range(seeds or _SEEDS):
             q, gap = self._newton(evaluate, self._displaced(guess, seed, random, size))
             if gap < best[0]:
                 best = gap, q
             if gap > _CLOSED * size or any(self._distance(q, other) < 1e-6 for other in found):
                 continue
             found.append(q)
-            if seed == 0 and not every and missed(q) < _CLOSE and self._regular(evaluate, q):
+            if seed == 0 and not seeds and missed(q) < _CLOSE and self._regular(evaluate, q):
                 break
         return found, best[1]
 
@@ -216,7 +219,7 @@ class Assembly:
     def _newton(self, evaluate: Any, q: np.ndarray) -> tuple[np.ndarray, float]:
         """Gauss–Newton steps of least norm, shortened where the gap grows."""
         value, jacobian = evaluate(q)
-        gap, last = float(np.max(np.abs(value), initial=0.0)), 0.0
+        gap, last = _gap(value, jacobian), 0.0
         for _ in range(_STEPS):
             if gap == 0 or not np.isfinite(gap):
                 break
@@ -224,7 +227,7 @@ class Assembly:
             step *= min(1.0, 1.5 / max(np.max(np.abs(step)) / max(1.0, self._size()), 1e-300))
             for share in (1.0, 0.5, 0.25, 0.1, 0.02):
                 trial, trial_jacobian = evaluate(q + share * step)
-                size = float(np.max(np.abs(trial), initial=0.0))
+                size = _gap(trial, trial_jacobian)
                 if size < gap:
                     break
             else:
@@ -232,7 +235,7 @@ class Assembly:
             q, value, jacobian, last, gap = q + share * step, trial, trial_jacobian, gap, size
             if gap < 1e-15 or (gap < 1e-12 and gap > 0.5 * last):
                 break
-        return q, gap if np.isfinite(gap) else np.inf
+        return q, gap
 
     def _regular(self, evaluate: Any, q: np.ndarray) -> bool:
         """Whether no other branch passes here, so that the first find can be taken."""
@@ -329,6 +332,21 @@ class Assembly:
                 found.append(here)
             random = np.random.default_rng(8)
         return found
+
+    def generic(self) -> np.ndarray:
+        """A closed position with as few redundant rows as possible, the first found of these: bars may lie on
+        top of each other in the first position of all, where they can do what they cannot elsewhere.
+        """
+        first = self.positions(None)[0]
+        if not self.rows or self._rank(first) == len(self.rows) or first.size > _LARGEST_SEARCHED:
+            return first
+        rows = ca.vertcat(*self.rows)
+        evaluate = self.function(rows, ca.jacobian(rows, self._q))
+        others, _ = self._search(evaluate, first, _SEEDS, lambda q: 0.0)
+        return max([first, *others], key=self._rank)
+
+    def _rank(self, q: np.ndarray) -> int:
+        return q.size - self.freedom(q)[0]
 
     def freedom(self, q: np.ndarray) -> tuple[int, list[str]]:
         """Degrees of freedom, and the names of the rows that follow from others, at a position."""
@@ -530,6 +548,14 @@ def _turned_from(R: ca.SX, wanted: Rotation) -> ca.SX:
     D = constant(wanted.as_matrix()).T @ R
     scale = 1 / ca.sqrt(1 + D[0, 0] + D[1, 1] + D[2, 2] + 1e-12)
     return scale * ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])
+
+
+def _gap(value: np.ndarray, jacobian: np.ndarray) -> float:
+    """The largest residual; infinite where rows have no value or no derivative, as where two points of a rope
+    coincide.
+    """
+    finite = np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian))
+    return float(np.max(np.abs(value), initial=0.0)) if finite else np.inf
 
 
 def _null_space(C: np.ndarray) -> np.ndarray:

@@ -224,15 +224,17 @@ class Mechanism(AddingBeams, AddingContacts):
     def _without_redundant_rows(self, equations: Equations) -> Equations:
         """The same equations without rows that follow from others; all rows where no start is found."""
         absolute = equations is not self.equations(False)
-        if not equations.tree.closing or equations.symbols.lam.numel() > LARGEST:
+        keep_all = "all rows" in self._made or equations.symbols.lam.numel() > LARGEST
+        if not equations.tree.closing or keep_all:
             return equations
         try:
             assembly = self._assembly(0.0, None)
-            places = assembly.walk(assembly.positions(None)[0])
+            places = assembly.walk(assembly.generic())
         except InconsistentStart:
             return equations
         if absolute:
             places = [equations.from_frames(assembly, q, np.zeros(q.size))[0] for q in places]
+        places += self._made.get("starts", [])
         symbols = equations.symbols
         C = ca.Function("C", symbols.inputs, [ca.densify(equations.velocity_jacobian)])
         v, s = np.zeros(symbols.v.numel()), np.zeros(symbols.s.numel())
@@ -320,7 +322,7 @@ class Mechanism(AddingBeams, AddingContacts):
             residual = measured - real_number(value)
         except (TypeError, ValueError, OverflowError):
             raise ModelError(f"event.value: {shown(value)}; give a number") from None
-        function = ca.Function("event", equations.symbols.inputs, [residual])
+        function = ca.Function("event", equations.symbols.inputs[:5], [residual])
         return Event(Expression("event", function, self.system.n), terminal, direction)
 
     def initial(
@@ -336,7 +338,25 @@ class Mechanism(AddingBeams, AddingContacts):
             if given is not None and not isinstance(given, Mapping):
                 raise InconsistentStart(f"{argument}: {shown(given)}; give a dict of names and values")
         q = assembly.positions(start)[0]
-        return self._in_system(assembly, q, assembly.velocities(q, speed))
+        made = self._in_system(assembly, q, assembly.velocities(q, speed))
+        self.begin_at(made[0], t0, parameters)
+        return made
+
+    def begin_at(self, q: Any, t0: float, parameters: Mapping[str, Any] | None = None) -> None:
+        """Make sure that no row has been left out that a run from here needs: what follows from other rows in
+        one assembly may not do so in another.
+        """
+        with expressions:
+            system, starts = self.system, self._made.setdefault("starts", [])
+            flat = self.parameters.changed(dict(parameters or {})).flat
+            for _ in range(2):
+                if system.keeps_rank(t0, q, flat):
+                    return
+                self._made["starts"] = starts = [*starts, np.array(q, dtype=float)]
+                self._made.pop("system")
+                system = self.system
+            self._made["all rows"] = True
+            self._made.pop("system")
 
     def assemble(
         self,
@@ -389,12 +409,15 @@ class Mechanism(AddingBeams, AddingContacts):
     def degrees_of_freedom(self, start: Mapping[str, Any] | None = None) -> int:
         """How many motions the joints leave free, by the rank of their constraints at an assembled start."""
         assembly = self._assembly(0.0, None)
-        return assembly.freedom(assembly.positions(start)[0])[0]
+        return assembly.freedom(self._position(assembly, start))[0]
 
     def redundant(self, start: Mapping[str, Any] | None = None) -> list[str]:
         """Names of constraint rows that follow from the others, at an assembled start."""
         assembly = self._assembly(0.0, None)
-        return assembly.freedom(assembly.positions(start)[0])[1]
+        return assembly.freedom(self._position(assembly, start))[1]
+
+    def _position(self, assembly: Assembly, start: Mapping[str, Any] | None) -> np.ndarray:
+        return assembly.generic() if start is None else assembly.positions(start)[0]
 
     def require_unchanged(self) -> None:
         """ModelError if a value that a law has captured is no longer what it was."""

@@ -237,21 +237,33 @@ class NamedResults:
 
     def joint(self, name: str) -> JointMotion:
         joint = self.system.joint_named(name)
+        names = [coordinate.name for coordinate in joint.coordinates]
+        kinds = {coordinate.name: coordinate.kind for coordinate in joint.coordinates}
+        if not names:
+            return JointMotion(name, self.solution.t, {}, {}, {})
+        values, rates = self._measured(joint)
+        for k, coordinate in enumerate(joint.coordinates):
+            if coordinate.kind == ANGLE and name in self.system.wrapped:
+                values[k] = self._unrolled(joint, k, values[k])
+        by_name, rates_by_name = (dict(zip(names, rows, strict=True)) for rows in (values, rates))
+        return JointMotion(name, self.solution.t, by_name, rates_by_name, kinds)
+
+    def _measured(self, joint: Joint) -> list[np.ndarray]:
+        """Coordinates of a joint and their rates, (coordinates, points)."""
 
         def build() -> list[ca.SX]:
             values = ca.vertcat(*self.equations.kinematics.coordinates(joint))
             return [values, self.equations.kinematics.rate(values)]
 
-        names = [coordinate.name for coordinate in joint.coordinates]
-        kinds = {coordinate.name: coordinate.kind for coordinate in joint.coordinates}
-        if not names:
-            return JointMotion(name, self.solution.t, {}, {}, {})
-        values, rates = self._evaluate(("joint", name), build)
-        for k, coordinate in enumerate(joint.coordinates):
-            if coordinate.kind == ANGLE and name in self.system.wrapped:
-                values[k] = np.unwrap(values[k])
-        by_name, rates_by_name = (dict(zip(names, rows, strict=True)) for rows in (values, rates))
-        return JointMotion(name, self.solution.t, by_name, rates_by_name, kinds)
+        return self._evaluate(("joint", joint.name), build)
+
+    def _unrolled(self, joint: Joint, k: int, angle: np.ndarray) -> np.ndarray:
+        """An angle that is measured between −π and π, over full turns: the integral of its rate tells how
+        many there are between two points.
+        """
+        turned = integral(self.solution, lambda between: between._by_name._measured(joint)[1][k])
+        turns = (angle[:1] + turned - angle) / (2 * np.pi)
+        return angle + 2 * np.pi * np.round(np.where(np.isfinite(turns), turns, 0.0))
 
     def body(self, name: str, frame: str | None = None) -> BodyMotion:
         found = self._body(name)
