@@ -181,6 +181,47 @@ def test_arguments_that_would_have_no_effect():
     refused("f.between: 'ab'; give two points", lambda: m.force("f", between="ab", law=1.0))
 
 
+def test_more_arguments_that_would_have_no_effect():
+    m, rod = plane()
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    refused("event.axis: it has no meaning for a joint", lambda: m.event("A", 1.0, axis="y"))
+    refused("event.coordinate: it has no meaning for a point", lambda: m.event(point=rod, coordinate="angle"))
+    load = m.point_mass("load", 1.0)
+    refused("t.body: 'load' is a point mass", lambda: m.torque("t", body=load, law=1.0))
+    refused("load.at: a point mass is its only point", lambda: load.at(0.1, 0))
+    refused("g.guide: does not depend on x", lambda: m.point_on("g", rod["A"], load, lambda x: 1.0))
+
+
+def test_what_is_not_of_its_kind():
+    m, rod = plane()
+    ground = m.ground.at(0, 0)
+    m.revolute("A", ground, rod["A"])
+    refused("rod: there is no point", lambda: rod[["A"]])
+    refused("b.stiffness: 'soft'; give numbers", lambda: m.bushing("b", ground, rod["A"], "soft"))
+    refused("r.points: 3; give a list of points", lambda: m.rope("r", 3, 1.0))
+    refused("r.points: 3; give a list of points", lambda: m.slack_rope("r", 3, 1.0))
+    refused("r: all of its points are on 'rod'", lambda: m.slack_rope("r", [rod["A"], rod["B"]], 1.0))
+    refused("r.length: -1; give a positive", lambda: m.slack_rope("r", [ground, rod["B"]], -1.0))
+    refused("t.radius: -1; give a number that is not", lambda: m.touch("t", ground, rod["B"], radius=-1))
+    refused("A upper less lower: -1; give lower below upper", lambda: m.stops("A", lower=2, upper=1))
+    refused("c.exponent: inf", lambda: m.contact("c", ground, rod["B"], 1.0, exponent=np.inf))
+    refused("event.axis: 'z'; give one of 'x', 'y'", lambda: m.event(point=rod["B"], axis="z"))
+    refused("start: 3; give a dict", lambda: m.assemble(3), hn.InconsistentStart)
+    refused("t0: 'x'", lambda: m.assemble(t0="x"), ValueError)
+    refused("t0: nan", lambda: m.initial(np.nan), ValueError)
+    refused("parameters: 3; give a dict", lambda: m.assemble(parameters=3), ValueError)
+    assert not m.contacts
+
+
+def test_in_the_plane_axes_turn_about_z():
+    m, rod = plane()
+    tilted = Rotation.from_euler("x", 0.3)
+    refused("ground.at: in the plane axes turn about z only", lambda: m.ground.at(0, 0, rotation=tilted))
+    refused(r"x.points\['P'\]: in the plane", lambda: m.body("x", 1, 1, points={"P": ((0, 0), tilted)}))
+    turn = m.ground.at(0, 0, rotation=Rotation.from_euler("z", 0.3)).turn
+    assert turn[0, 0] == pytest.approx(np.cos(0.3), rel=1e-15)
+
+
 def test_rotations_where_numbers_are_asked_for():
     m, rod = space()
     m.revolute("A", m.ground.at(0, 0, 0), rod["A"])

@@ -110,11 +110,7 @@ class AddingJoints(Parts):
 
     def rope(self, name: str, points: Sequence[Any], length: Numbers) -> Joint:
         """A rope from point to point, over pulleys too small to matter, which stays taut."""
-        found = [self._point(name, point) for point in points]
-        if len(found) < 2:
-            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
-        if all(point.body is found[0].body for point in found):
-            raise ModelError(f"{name}: all of its points are on {found[0].body.name!r}; connect two bodies")
+        found = self._points_of_rope(name, points)
         return self._add_joint(Rope(name, found, self._positive(f"{name}.length", length)))
 
     def point_on(self, name: str, a: Any, b: Any, guide: Callable) -> Joint:
@@ -134,6 +130,9 @@ class AddingJoints(Parts):
         law = self._law(f"{name}.guide", guide, {"x": (self.dimension,)}, None)
         if not 1 <= law.size < self.dimension:
             raise ModelError(f"{name}.guide: gives {law.size} numbers; give fewer than {self.dimension}")
+        x = ca.SX.sym("x", self.dimension)
+        if not ca.depends_on(law({"x": x}), x):
+            raise ModelError(f"{name}.guide: does not depend on x; give a function that is zero on the curve")
         return self._add_joint(OnGuide(name, *ends, lambda x: law({"x": x})))
 
     def rolling(

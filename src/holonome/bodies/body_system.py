@@ -163,7 +163,8 @@ class BodySystem(System):
         if q.shape != (self.n,) or not np.all(np.isfinite(q)):
             return True
         kept, further = self._row_derivatives(t, q, np.zeros(self.n), p, np.zeros(len(self.states)))
-        return same_rank(kept.toarray(), further.toarray())
+        units = self.equations.units
+        return same_rank(kept.toarray() * units, further.toarray() * units)
 
     def _row_derivatives(self, t: float, q: Any, v: Any, p: Any, s: Any) -> list[Any]:
         """Derivatives of the rows that are kept and of those that follow from them, sparse."""
@@ -189,10 +190,17 @@ class BodySystem(System):
         rows = ca.Function("implied", inputs, [ca.densify(ca.vertcat(*implied.values()))])
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         values = np.abs(np.array(rows.map(solution.t.size).call(given)[0]))
-        allowed = 1e-6 * max(1.0, float(np.max(np.abs(solution.q), initial=0.0))) + 1e3 * max(solution.drift)
+        state = solution.q[:, 0], solution.v[:, 0], solution.parameter_values[:, 0], solution.s[:, 0]
+        _, derivatives = self._row_derivatives(solution.t[0], *state)
+        units = self.equations.units[:, None]
+        changes = np.linalg.norm(
+            derivatives.toarray() * units.T, axis=1
+        )  # by typical changes of all coordinates
+        reach = max(1.0, float(np.max(np.abs(solution.q / units), initial=0.0)))
+        allowed = (1e-6 * reach * changes + 1e3 * max(solution.drift))[:, None]
         if np.all(values <= allowed):
             return ""
-        row, point = np.unravel_index(np.argmax(values), values.shape)
+        row, point = np.unravel_index(np.argmax(values - allowed), values.shape)
         return (
             f"the mechanism has left its assembly: {list(implied)[row]!r}, which follows from the other rows "
             f"where it began, is off by {values[row, point]:.3g} at t = {solution.t[point]:.6g}; it passed a "

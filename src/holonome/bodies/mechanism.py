@@ -121,6 +121,9 @@ class Mechanism(AddingBeams, AddingContacts):
         found: dict[str, Point] = {}
         body = Body(name, self.dimension, mass, inertia, center, found, shape)
         found |= points_of(name, {} if points is None else points, self.dimension, body)
+        places = [point.position for point in found.values()]
+        self._require_own(name, mass, inertia, center, *places)
+        self._require_inertia(body, self.parameters.flat)
         self.bodies[name] = body
         return body
 
@@ -134,7 +137,7 @@ class Mechanism(AddingBeams, AddingContacts):
                 raise ModelError(
                     f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
                 )
-            rho = mass_of(f"{name}.density", density, "")
+            rho = self._mass(f"{name}.density", density)
             J = rho * ca.SX(ca.DM(shape.unit_inertia))
             if self.dimension == 2:
                 J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
@@ -149,14 +152,24 @@ class Mechanism(AddingBeams, AddingContacts):
         middle = vector(
             f"{name}.center", (0.0,) * self.dimension if center is None else center, self.dimension
         )
-        return mass_of(name, mass), inertia_of(name, inertia, self.dimension), middle
+        return self._mass(f"{name}.mass", mass), inertia_of(name, inertia, self.dimension), middle
+
+    def _mass(self, role: str, value: Any) -> ca.SX:
+        found = mass_of(role, value)
+        return found if found.is_constant() else self._not_negative(role, found)
 
     def point_mass(self, name: str, mass: Numbers) -> Body:
         """Add a body that is a point, which has no rotation; its point is called after it."""
         self._new(name)
         points: dict[str, Point] = {}
         body = Body(
-            name, self.dimension, mass_of(name, mass), ca.SX(3, 3), ca.SX(3, 1), points, rotates=False
+            name,
+            self.dimension,
+            self._mass(f"{name}.mass", mass),
+            ca.SX(3, 3),
+            ca.SX(3, 1),
+            points,
+            rotates=False,
         )
         points[name] = Point(body, name, ca.SX(3, 1))
         self.bodies[name] = body
@@ -239,7 +252,7 @@ class Mechanism(AddingBeams, AddingContacts):
         C = ca.Function("C", symbols.inputs, [ca.densify(equations.velocity_jacobian)])
         v, s = np.zeros(symbols.v.numel()), np.zeros(symbols.s.numel())
         p, lam = self.parameters.flat, np.zeros(symbols.lam.numel())
-        rows = rows_to_leave_out([np.array(C(0.0, q, v, p, s, [], lam)) for q in places])
+        rows = rows_to_leave_out([np.array(C(0.0, q, v, p, s, [], lam)) * equations.units for q in places])
         if not rows:
             return equations
         return self._equations_of(equations.tree, [equations.row_names[row] for row in rows])
@@ -282,7 +295,7 @@ class Mechanism(AddingBeams, AddingContacts):
         value: float = 0.0,
         *,
         point: Any = None,
-        axis: str = "x",
+        axis: str | None = None,
         coordinate: str | None = None,
         direction: float = 0.0,
         terminal: bool | int = False,
@@ -296,6 +309,8 @@ class Mechanism(AddingBeams, AddingContacts):
             The joint, or
         point : Point
             a point, whose coordinate along ``axis`` ("x", "y" or "z") of the ground is meant.
+        axis : str
+            Of a point, "x" unless it is given.
         value : number
             The value that is passed.
         coordinate : str
@@ -305,25 +320,30 @@ class Mechanism(AddingBeams, AddingContacts):
         """
         if (joint is None) == (point is None):
             raise ModelError("event: give joint= or point=, one of them")
-        axes = "xyz"[: self.dimension]
         if joint is not None:
+            self._leave_out("event", "a joint", axis=axis)
             found, which = self._coordinate("event", joint, coordinate)
             if found.name not in self._followed:
                 self._followed.append(found.name)
                 self._made.clear()
-        equations = self.system.equations
-        if joint is not None:
-            measured = equations.kinematics.coordinates(found)[which]
-        elif axis not in axes or len(axis) != 1:
-            raise ModelError(f"event.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
+            measured = self.system.equations.kinematics.coordinates(found)[which]
         else:
-            measured = equations.kinematics.at(self._point("event", point)).x[axes.index(axis)]
+            self._leave_out("event", "a point", coordinate=coordinate)
+            measured = self._place("event", point, "x" if axis is None else axis)
+        equations = self.system.equations
         try:
             residual = measured - real_number(value)
         except (TypeError, ValueError, OverflowError):
             raise ModelError(f"event.value: {shown(value)}; give a number") from None
         function = ca.Function("event", equations.symbols.inputs[:5], [residual])
         return Event(Expression("event", function, self.system.n), terminal, direction)
+
+    def _place(self, name: str, point: Any, axis: str) -> ca.SX:
+        """A coordinate of a point, in the axes of the ground."""
+        axes = "xyz"[: self.dimension]
+        if not isinstance(axis, str) or len(axis) != 1 or axis not in axes:
+            raise ModelError(f"{name}.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
+        return self.system.equations.kinematics.at(self._point(name, point)).x[axes.index(axis)]
 
     def initial(
         self,
@@ -334,9 +354,6 @@ class Mechanism(AddingBeams, AddingContacts):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Coordinates, velocities and states of an assembled start; see :meth:`assemble`."""
         assembly = self._assembly(t0, parameters)
-        for argument, given in (("start", start), ("speed", speed)):
-            if given is not None and not isinstance(given, Mapping):
-                raise InconsistentStart(f"{argument}: {shown(given)}; give a dict of names and values")
         q = assembly.positions(start)[0]
         made = self._in_system(assembly, q, assembly.velocities(q, speed))
         self.begin_at(made[0], t0, parameters)
@@ -349,6 +366,7 @@ class Mechanism(AddingBeams, AddingContacts):
         with expressions:
             system, starts = self.system, self._made.setdefault("starts", [])
             flat = self.parameters.changed(dict(parameters or {})).flat
+            self.require_sense(flat)
             for _ in range(2):
                 if system.keeps_rank(t0, q, flat):
                     return
@@ -382,10 +400,12 @@ class Mechanism(AddingBeams, AddingContacts):
         return [self._in_system(assembly, q, np.zeros(q.size))[0] for q in found]
 
     def _assembly(self, t0: float, parameters: Mapping[str, Any] | None) -> Assembly:
-        flat = self.parameters.changed(dict(parameters or {})).flat
+        t0 = checked("t0", t0)
+        flat = self.parameters.changed(dict(checked("parameters", parameters) or {})).flat
+        self.require_sense(flat)
         bodies = {name: body for name, body in self.bodies.items() if not body.ground}
         joints = {name: joint for name, joint in self.joints.items() if joint.what != "free"}
-        return Assembly(self.equations(False), joints, bodies, flat, float(t0))
+        return Assembly(self.equations(False), joints, bodies, flat, t0)
 
     def _in_system(
         self, assembly: Assembly, q: np.ndarray, v: np.ndarray

@@ -215,8 +215,15 @@ class NamedResults:
             return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         if function.n_in() > len(inputs):
-            given += [solution.a, solution.lam, self._contact_forces]
+            given += [solution.a, self._multipliers, self._contact_forces]
         return [np.array(value) for value in function.map(count).call(given)]
+
+    @cached_property
+    def _multipliers(self) -> np.ndarray:
+        """Those that belong to the accelerations, whatever the method has found for its own purposes."""
+        pieces = zip(self.solution.parts(solved=True), self.solution.multipliers_of_pieces, strict=True)
+        found = [system.own_multipliers(lam) for (system, _, _), lam in pieces]
+        return np.concatenate(found, axis=1) if found else np.zeros((self.system.m, 0))
 
     @cached_property
     def _contact_forces(self) -> np.ndarray:

@@ -16,6 +16,8 @@ from scipy.linalg import qr
 _RANK = 1e-8
 _DENSE = 400
 """Rows up to which dependences are found from a full matrix."""
+_LOOKED_AT = 400
+"""Rows, of all positions together, that are compared."""
 LARGEST = 80
 """Rows beyond which all are kept, and the rank is watched during the run."""
 
@@ -32,8 +34,9 @@ def rows_to_leave_out(jacobians: Sequence[np.ndarray]) -> list[int]:
     rank = max(ranks)
     if rank == rows or not rank:
         return []
-    scaled = [J for J, here in zip(scaled, ranks, strict=True) if here == rank]
-    orders = [qr(J.T, mode="r", pivoting=True)[-1] for J in (np.hstack(scaled), *scaled)]
+    regular = [J for J, here in zip(scaled, ranks, strict=True) if here == rank]
+    scaled = np.stack(regular[:: 1 + len(regular) * rows // _LOOKED_AT])
+    orders = [qr(J.T, mode="r", pivoting=True)[-1] for J in (np.hstack(list(scaled)), *scaled)]
     candidates = [sorted(order[:rank].tolist()) for order in orders]
     kept = _improved(scaled, max(candidates, key=lambda kept: _score(scaled, kept)), rows)
     return [row for row in range(rows) if row not in kept]
@@ -48,12 +51,12 @@ def same_rank(kept: np.ndarray, further: np.ndarray) -> bool:
     return bool(np.linalg.matrix_rank(both[: len(kept)], _RANK) == rank)
 
 
-def _score(jacobians: Sequence[np.ndarray], kept: Sequence[int]) -> float:
+def _score(jacobians: np.ndarray, kept: Sequence[int]) -> float:
     """The least singular value of these rows in all positions."""
-    return min(float(np.linalg.svd(J[kept], compute_uv=False)[-1]) for J in jacobians)
+    return float(np.min(np.linalg.svd(jacobians[:, kept], compute_uv=False)[:, -1]))
 
 
-def _improved(jacobians: Sequence[np.ndarray], kept: list[int], rows: int) -> list[int]:
+def _improved(jacobians: np.ndarray, kept: list[int], rows: int) -> list[int]:
     """Exchange rows as long as that helps."""
     best = _score(jacobians, kept)
     for _ in range(3):
