@@ -6,8 +6,8 @@ Six legs carry a plate. Each is a universal joint on the ground, a slide that a 
 under the plate. The lengths of the legs are prescribed as functions of time; the pose of the plate, and the
 forces that the motors need, follow.
 
-Printed: the mechanism; how closely the lengths, measured between the ends of the legs, are what was asked for;
-and whether the motors put in what the energy gains.
+Printed: the mechanism; how closely the lengths, measured between the ends of the legs, are what was asked
+for; and whether the motors put in what the energy gains.
 """
 
 import numpy as np

@@ -30,8 +30,7 @@ def four_bar(length, mass, time, coordinates, dimension):
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("coordinates", ["joint", "absolute"])
 def test_a_four_bar_in_any_units(coordinates, scale):
-    length, mass, time = scale
-    dimension = 2 if mass == 1.0 else 3
+    dimension = 2 if scale[1] == 1.0 else 3
     found = []
     for L, M, T in ((1.0, 1.0, 1.0), scale):
         m = four_bar(L, M, T, coordinates, dimension)

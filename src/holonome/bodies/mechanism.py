@@ -112,7 +112,8 @@ class Mechanism(AddingBeams, AddingContacts):
             Named points in the axes of the body; one with axes of its own is a pair of coordinates and a
             ``scipy.spatial.transform.Rotation``.
         shape : Shape, optional
-            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia.
+            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia, and with
+            ``mass`` alone centre and inertia.
         density : number, optional
             Mass by volume of the shape.
         """
@@ -137,13 +138,11 @@ class Mechanism(AddingBeams, AddingContacts):
                 raise ModelError(
                     f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
                 )
-            rho = self._mass(f"{name}.density", density)
-            J = rho * ca.SX(ca.DM(shape.unit_inertia))
-            if self.dimension == 2:
-                J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
-            return rho * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
+            return self._of_shape(self._mass(f"{name}.density", density), shape)
         if mass is None:
             raise ModelError(f"{name}.mass: missing; give a number, or a shape and its density")
+        if inertia is None and shape is not None and center is None:
+            return self._of_shape(self._mass(f"{name}.mass", mass) / shape.volume, shape)
         if inertia is None:
             raise ModelError(
                 f"{name}.inertia: missing; give the moment of inertia about the centre of mass, or make it a "
@@ -153,6 +152,12 @@ class Mechanism(AddingBeams, AddingContacts):
             f"{name}.center", (0.0,) * self.dimension if center is None else center, self.dimension
         )
         return self._mass(f"{name}.mass", mass), inertia_of(name, inertia, self.dimension), middle
+
+    def _of_shape(self, density: ca.SX, shape: Shape) -> tuple[ca.SX, ca.SX, ca.SX]:
+        J = density * ca.SX(ca.DM(shape.unit_inertia))
+        if self.dimension == 2:
+            J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
+        return density * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
 
     def _mass(self, role: str, value: Any) -> ca.SX:
         found = mass_of(role, value)

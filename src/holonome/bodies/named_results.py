@@ -169,6 +169,13 @@ def in_space(vector: np.ndarray) -> np.ndarray:
     return vector if len(vector) == 3 else np.concatenate([vector, 0 * vector[:1]])
 
 
+def _turning(dimensions: tuple[str, ...], rows: Sequence[np.ndarray], labels: dict[str, Any], flat: bool):
+    """Rows of moments or angular velocities for tables: in the plane without axes."""
+    if not flat:
+        return dimensions, np.array(rows), labels
+    return (dimensions[0], "t"), np.array(rows), {dimensions[0]: labels[dimensions[0]]}
+
+
 @dataclass(frozen=True, eq=False)
 class Reaction:
     """What a joint does to its second body, at its point there, in the axes of the ground.
@@ -321,11 +328,23 @@ class NamedResults:
             for what in ("values", "rates"):
                 rows = np.array([getattr(motions[name], what)[key] for name, key in coordinates])
                 found[f"joint_{what}"] = (("joint_coordinate", "t"), rows, labels)
-        places = np.array([self.body(name).position for name in bodies])
-        found["body_position"] = (("body", "axis", "t"), places, {"body": bodies} | axes)
+        flat = self.dimension == 2
+        body, joint = ("body", "axis", "t"), ("joint", "axis", "t")
+        of_bodies, of_joints = {"body": bodies} | axes, {"joint": joints} | axes
+        moved = [self.body(name) for name in bodies]
+        for what in ("position", "velocity"):
+            found[f"body_{what}"] = (body, np.array([getattr(one, what) for one in moved]), of_bodies)
+        found["body_angular_velocity"] = _turning(
+            body, [one.angular_velocity for one in moved], of_bodies, flat
+        )
         if joints:
-            forces = np.array([self.reaction(name).force for name in joints])
-            found["reaction_force"] = (("joint", "axis", "t"), forces, {"joint": joints} | axes)
+            forces = [self.reaction(name) for name in joints]
+            found["reaction_force"] = (joint, np.array([one.force for one in forces]), of_joints)
+            found["reaction_moment"] = _turning(joint, [one.moment for one in forces], of_joints, flat)
+        elements = list(self.system.elements)
+        if elements:
+            powers = np.array([self.power(name) for name in elements])
+            found["power"] = (("element", "t"), powers, {"element": elements})
         return found
 
     def _reaction(self, name: str) -> Reaction:
