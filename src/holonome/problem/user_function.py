@@ -395,8 +395,14 @@ class Expression:
         return cls(role, program.function("traced"), n)
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
+        given = list(symbols.values())[: self._function.n_in()]
+        if any(x.shape != self._function.size_in(i) for i, x in enumerate(given)):
+            raise ModelError(
+                f"{self.role}: belongs to another system, or was made before parts were added to this one; "
+                "make it again"
+            )
         return self._function(
-            *list(symbols.values())[: self._function.n_in()],
+            *given,
             *(ca.SX.zeros(*self._function.size_in(i)) for i in range(len(symbols), self._function.n_in())),
         )
 
