@@ -175,6 +175,7 @@ class RattleStepper(Stepper):
             "now": 5 * n + known,
             "new": 5 * n + known,
             "bend": 2 * n,
+            "bends": 3 * len(gamma) * 2 * n,
             "rate_old": 2 * n + 1,
             "rate": 2 * n + 1,
         }

@@ -46,7 +46,8 @@ class RattleState(Layout):
     kappa: Real  # constant of Newton's quadratic convergence, as measured
     scale_q: Real  # the largest position and velocity so far
     scale_v: Real
-    guess: Whole  # whether the last step knows something about the next
+    known: Whole  # how many steps, up to three, tell something about the next
+    latest: Whole  # which third of ``bends`` is of the last step
     gamma: Vector
     half: Vector  # memory of both stages
     end: Vector
@@ -58,7 +59,8 @@ class RattleState(Layout):
     projected: Vector
     now: Vector  # q, v and what was rounded away of both, a, C and M: at the beginning of a step
     new: Vector  # the same at its end
-    bend: Vector  # by which b, and a, differ from the prediction, relative to h²
+    bend: Vector  # by which b, and a, are expected to differ from v₀ + h/2 a₀, relative to h²
+    bends: Vector  # the same as found, in each part of the last three steps
     rate_old: Vector  # q′ and v′ at both ends, where events need them
     rate: Vector
 
@@ -101,7 +103,37 @@ def _enter(w, context, t, y, at):
 
 
 @njit(cache=True, error_model="numpy")
-def _predict(w, t, h, at, use):
+def _expect(w, part, use):
+    """Extrapolate the bend of one part of a step from the same part of the last three."""
+    s, size = w.s, 2 * w.n
+    known = s.known if use else 0
+    room, at = s.substeps * size, part * size
+    first = shift(s.bends, s.latest * room + at)
+    second = shift(s.bends, (s.latest + 2) % 3 * room + at)
+    third = shift(s.bends, (s.latest + 1) % 3 * room + at)
+    for i in range(size):
+        if known > 2:
+            s.bend[i] = 3.0 * (first[i] - second[i]) + third[i]
+        elif known > 1:
+            s.bend[i] = 2.0 * first[i] - second[i]
+        else:
+            s.bend[i] = first[i] if known else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _learn(w, h, at, part):
+    """Note the bend that was found."""
+    n, s = w.n, w.s
+    other, inverse = 2 * n + w.m, 1.0 / (h * h)
+    found = shift(s.bends, ((s.latest + 1) % 3 * s.substeps + part) * 2 * n)
+    for i in range(n):
+        first = at[n + i] + 0.5 * h * at[4 * n + i]
+        found[i] = (s.x[n + i] - first) * inverse
+        found[n + i] = (s.x[other + i] - first) * inverse
+
+
+@njit(cache=True, error_model="numpy")
+def _predict(w, t, h, at):
     """Fill in y of the first half: what is known, and a guess of q₁, b and a."""
     n, m, s = w.n, w.m, w.s
     x, carry, a = s.x, shift(at, 2 * n), shift(at, 4 * n)
@@ -113,8 +145,8 @@ def _predict(w, t, h, at, use):
             kick = 0.5 * h * a[i] + carry[n + i]
             start += kick
             carry[n + i] = kick - (start - at[n + i])
-        b = first + (h * h * s.bend[i] if use else 0.0)
-        other = first + (h * h * s.bend[n + i] if use else 0.0)
+        b = first + h * h * s.bend[i]
+        other = first + h * h * s.bend[n + i]
         x[known + i] = at[i]
         x[known + n + i] = carry[i]
         x[known + 2 * n + i] = start
@@ -158,19 +190,27 @@ def _find_half(w, context, t, h):
 
 
 @njit(cache=True, error_model="numpy")
-def _half(w, context, t, h, at, use):
+def _half(w, context, t, h, at, part, use):
     """From the beginning of a step to q₁ and b in ``x``; (status, cause of failure)."""
-    n, m, s = w.n, w.m, w.s
-    _predict(w, t, h, at, use)
-    if m == 0 and not s.implicit:
+    if w.m == 0 and not w.s.implicit:
+        _start(w, h, at)
         return OK, 0
+    _expect(w, part, use)
+    _predict(w, t, h, at)
     status, cause = _find_half(w, context, t + h, h)
-    if status == OK and cause == 0:
-        for i in range(n):
-            first = at[n + i] + 0.5 * h * at[4 * n + i]
-            s.bend[i] = (s.x[n + i] - first) / (h * h)
-            s.bend[n + i] = (s.x[2 * n + m + i] - first) / (h * h)
+    if use and status == OK and cause == 0:
+        _learn(w, h, at, part)
     return status, cause
+
+
+@njit(cache=True, error_model="numpy")
+def _start(w, h, at):
+    """b = v₀ + h/2 a₀, where nothing has to be solved."""
+    n, carry, b = w.n, shift(at, 3 * w.n), shift(w.s.x, w.n)
+    for i in range(n):
+        kick = 0.5 * h * at[4 * n + i] + carry[i]
+        b[i] = at[n + i] + kick
+        carry[i] = kick - (b[i] - at[n + i])
 
 
 @njit(cache=True, error_model="numpy")
@@ -238,9 +278,9 @@ def _implicit_end(w, context, t, h, at):
 
 
 @njit(cache=True, error_model="numpy")
-def _substep(w, context, t, h, at, use):
+def _substep(w, context, t, h, at, part, use):
     """One step of RATTLE; (status, cause of failure)."""
-    status, cause = _half(w, context, t, h, at, use)
+    status, cause = _half(w, context, t, h, at, part, use)
     if status != OK or cause != 0:
         return status, cause
     _move(w, h, at)
@@ -255,15 +295,16 @@ def _substep(w, context, t, h, at, use):
 
 @njit(cache=True, error_model="numpy")
 def _step(w, context, t, h, at, use):
-    """All steps of a composition; (status, cause of failure)."""
+    """All parts of a composition; (status, cause of failure).  ``use`` tells whether they may use, and change, what
+    the steps of the run have taught.
+    """
     s, done, total = w.s, 0.0, 0.0
     for i in range(s.substeps):
-        status, cause = _substep(w, context, t + done * h, s.gamma[i] * h, at, use)
+        status, cause = _substep(w, context, t + done * h, s.gamma[i] * h, at, i, use)
         if status != OK or cause != 0:
             w.run.t_failed = t + (done + s.gamma[i]) * h
             return status, cause
         done += s.gamma[i]
-        use = True
     for i in range(5 * w.n):
         total += at[i]
     return OK, loop.NOT_FINITE if total - total != 0.0 else 0
@@ -277,8 +318,7 @@ def attempt(w, context, t, h):
     run.nfev += s.substeps
     for i in range(5 * w.n + s.entries):
         s.new[i] = s.now[i]
-    status, cause = _step(w, context, t, h, s.new, s.guess != 0)
-    s.guess = 1
+    status, cause = _step(w, context, t, h, s.new, True)
     if status == OK and cause == 0 and run.events > 0:
         status = _derivative(w, context, t + h, s.new, s.rate)
         cause = loop.SINGULAR_MATRIX if status != OK else 0
@@ -315,6 +355,8 @@ def accept(w, steps, row, t, h, t_new):
         s.scale_v = max(s.scale_v, abs(y[n + i]))
     for i in range(5 * n + s.entries):
         s.now[i] = s.new[i]
+    s.known = min(s.known + 1, 3) if abs(h) == w.run.constant else 0
+    s.latest = (s.latest + 1) % 3
 
 
 @njit(cache=True, error_model="numpy")
@@ -352,7 +394,7 @@ def resume(w, context):
         s.rate_old[i] = s.projected[i]
         s.rate[i] = s.projected[i]
         total += s.projected[i]
-    s.guess = 0
+    s.known = 0
     if status >= RAISED:
         return loop.code_of(status)
     return OK if status == OK and total - total == 0.0 else loop.CANNOT_START
@@ -372,7 +414,6 @@ def _inside(w, context, t_old, y_old, t):
         if cause != 0:
             status = max(status, SINGULAR)
     s.kappa = kappa
-    s.guess = 0
     return status
 
 
