@@ -66,6 +66,7 @@ SRM = ("srm", "srm, *")
 UNDERLYING_BDF = ("underlying, *",)
 WITHOUT_MULTIPLIERS = ("ggl[*]", "cs", "cm", "cs, bound")
 POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound")
+RATTLE = "rattle*"
 ROPES = ("large rope", "larger rope")
 MECHANICAL = ("[!as]*", "smooth")
 """All but "auto" and what begins with "srm"."""
@@ -106,6 +107,11 @@ LIMITS = [
         sometimes=True,
     ),
     Row("smooth", "*", "sampled", "the slow motion is that of a whole run", "refused"),
+    Row(RATTLE, ("states", "ode"), "*", "forces depend on first-order states", "refused"),
+    Row(RATTLE, ("velocity constraint", "both constraints"), "*", "not symplectic", "refused"),
+    Row(RATTLE, "forces of lam", "*", "not symplectic", "refused"),
+    Row(RATTLE, "invariant", "*", "nothing holds invariants", "refused"),
+    Row(RATTLE, "*", "step bounds", "takes steps of one size", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "sampled", "general problems have no inputs", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
 ]

@@ -52,8 +52,8 @@ class Hamiltonian(Formulation):
         if not system.mechanical:
             return None
         instead = "use 'auto' or 'bdf'"
-        if system.states or not system.n:
-            return f"Rattle needs positions and momenta alone, and first-order states have neither; {instead}"
+        if not system.n or _states_act(system.model):
+            return f"Rattle needs motions that do not depend on first-order states; {instead}"
         if system.model.h.numel():
             return f"Rattle needs position constraints; velocity constraints leave no symplectic flow; {instead}"
         if system.model.I.numel():
@@ -65,6 +65,11 @@ class Hamiltonian(Formulation):
     def momentum(self, system: Any) -> MomentumKernels:
         """Machine code for the two halves of a step."""
         return system.compiled.once(("momentum", self), lambda: MomentumKernels(system))
+
+
+def _states_act(model: Model) -> bool:
+    """Whether anything depends on the first-order states; else they are integrals along the motion."""
+    return ca.depends_on(ca.vertcat(ca.vec(model.M), model.f, model.g, model.r), model.s)
 
 
 def _not_traced(system: Any, instead: str) -> str | None:
@@ -106,6 +111,15 @@ class MomentumKernels:
         self.unknowns = 3 * n + m if self.implicit else 2 * n + m
         self.half = StageKernels(system, "momentum: half", self._half)
         self.end = StageKernels(system, "momentum: end", self._end) if self.implicit else None
+
+    @property
+    def rates(self) -> int:
+        """Address of the kernel for s′."""
+
+        def build(model: Model):
+            return model.y, ca.SX(0, 1), ca.densify(model.r), None
+
+        return self.system.kernel("momentum: rates", build).address
 
     @property
     def gradient(self) -> int:

@@ -15,6 +15,7 @@ follows from others: subtracted from the diagonal, it keeps the multiplier as it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -148,7 +149,7 @@ class StageKernels:
 
 @njit(cache=True, error_model="numpy")
 def newton_change(stage, t, y, z, context, out):
-    """Δ with F′ Δ = F; returns a status."""
+    """Δ with F′ Δ = F, not a number where these are not finite; returns a status."""
     status = SINGULAR
     if stage.newton != 0:
         status = call(stage.newton, t, y, z, context, out)
@@ -177,9 +178,13 @@ def _by_parts(stage, t, y, z, context, out):
         return status
     for i in range(stage.size * stage.size):
         total += matrix[i]
-    if total - total != 0.0 or not dense.factor(matrix, stage.pivots, stage.scale, stage.size):
-        return SINGULAR
     for i in range(stage.size):
+        total += stage.right[i]
         out[i] = stage.right[i]
+    if total - total != 0.0:
+        out[0] = math.nan
+        return OK
+    if not dense.factor(matrix, stage.pivots, stage.scale, stage.size):
+        return SINGULAR
     dense.solve(matrix, stage.pivots, out, stage.size)
     return OK

@@ -146,18 +146,21 @@ class RattleStepper(Stepper):
 
     def _own(self) -> list:
         system, stages, compiled = self.system, self.compiled, kernels(self.system)
-        n, m, known = system.n, system.m, stages.entries
+        n, m, known, size = system.n, system.m, stages.entries, system.state_size
+        room = 5 * n + 2 * (size - 2 * n) + known
         gamma = COMPOSITIONS[self.integrator.order]
         stepped = stages.implicit or m > 0
         fields: dict[str, Any] = {
             "coordinates": n,
             "rows": m,
+            "states": size - 2 * n,
             "entries": known,
             "unknowns": stages.unknowns,
             "implicit": stages.implicit,
             "order": self.integrator.order,
             "substeps": len(gamma),
             "gradient": stages.gradient if known else 0,
+            "rates": stages.rates if size > 2 * n else 0,
             "derivative": compiled.derivative,
             "dense_derivative": dense_derivative.address,
             "projection": compiled.projection if m else 0,
@@ -166,18 +169,18 @@ class RattleStepper(Stepper):
             "gamma": gamma,
             "half": stages.half.memory() if stepped else 0,
             "end": stages.end.memory() if stages.end else 0,
-            "x": 6 * n + m + 1 + known,
+            "x": max(6 * n + m + 1 + known, size),
             "x_end": 3 * n + m,
             "change": stages.unknowns,
             "z": 1 + m,
-            "error": 2 * n + 4,
+            "error": size + 4,
             "projected": compiled.projection_size + 4,
-            "now": 5 * n + known,
-            "new": 5 * n + known,
+            "now": max(room, size),
+            "new": max(room, size),
             "bend": 2 * n,
             "bends": 3 * len(gamma) * 2 * n,
-            "rate_old": 2 * n + 1,
-            "rate": 2 * n + 1,
+            "rate_old": size + 1,
+            "rate": size + 1,
         }
         return [(RattleState, fields)]
 
@@ -204,8 +207,7 @@ class RattleStepper(Stepper):
         return RattleOutput(self, record)
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        n, x = self.system.n, RattleState.vector(memory, "x", OWN)
-        return x[: 2 * n].copy()
+        return RattleState.vector(memory, "x", OWN)[: self.system.state_size].copy()
 
 
 class RattleOutput(DenseOutput):
@@ -222,7 +224,7 @@ class RattleOutput(DenseOutput):
 
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
         n, memory, (times, states) = self.stepper.system.n, self.stepper.memory(0), self._begins
-        scales = [float(np.max(np.abs(part), initial=0.0)) for part in (states[:, :n], states[:, n:])]
+        scales = [float(np.max(np.abs(part), initial=0.0)) for part in (states[:, :n], states[:, n : 2 * n])]
         RunState.set(memory, t_start=times[0], t_end=times[-1])
         RattleState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
         RattleState.vector(memory, "z", OWN)[[1 + i for i in self.stepper.left_out]] = LEFT_OUT_SHIFT

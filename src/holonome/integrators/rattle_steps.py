@@ -26,6 +26,8 @@ from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _MOST_ITERATIONS = 12
+_TINY = 1e-8
+"""Times inside a step this close to its beginning, in units of the step, need no step of their own."""
 
 
 class RattleState(Layout):
@@ -33,12 +35,14 @@ class RattleState(Layout):
 
     coordinates: Whole
     rows: Whole  # constraints
+    states: Whole  # first-order states, of which nothing depends
     entries: Whole  # numbers that `gradient` writes
     unknowns: Whole  # of the first half
     implicit: Whole
     order: Whole
     substeps: Whole
     gradient: Whole  # addresses
+    rates: Whole
     derivative: Whole
     dense_derivative: Whole
     projection: Whole
@@ -57,7 +61,7 @@ class RattleState(Layout):
     z: Vector  # step and e of the stages
     error: Vector  # what the projection gets as z
     projected: Vector
-    now: Vector  # q, v and what was rounded away of both, a, C and M: at the beginning of a step
+    now: Vector  # q, v, what was rounded away of both, a, s, s′, C and M: at the beginning of a step
     new: Vector  # the same at its end
     bend: Vector  # by which b, and a, are expected to differ from v₀ + h/2 a₀, relative to h²
     bends: Vector  # the same as found, in each part of the last three steps
@@ -68,7 +72,7 @@ class RattleState(Layout):
 named = RattleState.named()
 
 
-Work = namedtuple("Work", "memory run s n m size half end y y_old")
+Work = namedtuple("Work", "memory run s n m k size half end y y_old")
 """The memory taken apart once."""
 
 
@@ -76,7 +80,30 @@ Work = namedtuple("Work", "memory run s n m size half end y y_old")
 def parts(memory):
     run, s = run_state(memory), named(shift(memory, OWN))
     half, end = named_stage(s.half), named_stage(s.end)
-    return Work(memory, run, s, s.coordinates, s.rows, run.size, half, end, run.y, run.y_old)
+    return Work(memory, run, s, s.coordinates, s.rows, s.states, run.size, half, end, run.y, run.y_old)
+
+
+@njit(cache=True, inline="always")
+def _states_in(w, at):
+    """s and s′."""
+    return shift(at, 5 * w.n)
+
+
+@njit(cache=True, inline="always")
+def _matrices_in(w, at):
+    """The nonzeros of C and M."""
+    return shift(at, 5 * w.n + 2 * w.k)
+
+
+@njit(cache=True, error_model="numpy")
+def _evaluate(w, context, t, at):
+    """What a step needs of matrices, and s′, at q and v."""
+    status = OK
+    if w.s.entries > 0:
+        status = call(w.s.gradient, t, at, at, context, _matrices_in(w, at))
+    if status == OK and w.k > 0:
+        status = call(w.s.rates, t, at, at, context, shift(_states_in(w, at), w.k))
+    return status
 
 
 @njit(cache=True, error_model="numpy")
@@ -97,9 +124,9 @@ def _enter(w, context, t, y, at):
     status = _derivative(w, context, t, y, s.projected)
     for i in range(n):
         at[4 * n + i] = s.projected[n + i]
-    if status == OK and s.entries > 0:
-        status = call(s.gradient, t, y, y, context, shift(at, 5 * n))
-    return status
+    for i in range(w.k):
+        at[5 * n + i] = y[2 * n + i]
+    return _evaluate(w, context, t, at) if status == OK else status
 
 
 @njit(cache=True, error_model="numpy")
@@ -137,7 +164,7 @@ def _predict(w, t, h, at):
     """Fill in y of the first half: what is known, and a guess of q₁, b and a."""
     n, m, s = w.n, w.m, w.s
     x, carry, a = s.x, shift(at, 2 * n), shift(at, 4 * n)
-    known, entries = 3 * n + m, shift(at, 5 * n)
+    known, entries = 3 * n + m, _matrices_in(w, at)
     for i in range(n):
         first = at[n + i] + 0.5 * h * a[i]
         start = at[n + i]
@@ -162,9 +189,12 @@ def _predict(w, t, h, at):
 
 @njit(cache=True, error_model="numpy")
 def _find_half(w, context, t, h):
-    """Newton's method for the first half, to rounding; (status, cause of failure)."""
+    """Newton's method for the first half, to rounding; (status, cause of failure).
+
+    A rounding error of the positions is one of b that is 1/h times as large; the second half removes it.
+    """
     n, s, span = w.n, w.s, abs(w.run.t_end - w.run.t_start)
-    previous = math.inf
+    previous, scale_v = math.inf, max(s.scale_v, 1e-6 * s.scale_q / abs(h))
     s.z[0] = h
     for iteration in range(_MOST_ITERATIONS):
         status = newton_change(w.half, t, s.x, s.z, context, s.change)
@@ -174,7 +204,7 @@ def _find_half(w, context, t, h):
             s.change[i] = -s.change[i]
         for i in range(2 * n, s.unknowns):
             s.x[i] += s.change[i]
-        correction, _, _ = add_correction(s.x, s.change, n, 2 * n, s.scale_q, s.scale_v, span)
+        correction, _, _ = add_correction(s.x, s.change, n, 2 * n, s.scale_q, scale_v, span)
         w.run.iterations = iteration + 1
         w.run.correction = correction
         if not correction < LARGEST_CORRECTION:
@@ -237,14 +267,14 @@ def _explicit_end(w, context, t, h, at):
         for i in range(n):
             s.error[i] = -half * s.x[n + i]
             s.error[n + i] = 0.0
-        s.error[2 * n] = half
+        s.error[w.size] = half
         status = call(s.projection, t, s.x, s.error, context, out)
         if status == SINGULAR:
             status = call(s.dense_projection, t, s.x, s.error, context, out)
         w.run.projections += 1
     if status != OK:
         return status
-    kick, correction = error_in(out, 2 * n), correction_in(out, 2 * n)
+    kick, correction = error_in(out, w.size), correction_in(out, w.size)
     for i in range(n):
         a, b = out[n + i], s.x[n + i]
         step = half * a if m == 0 else kick[n + i] + correction[n + i]
@@ -278,6 +308,27 @@ def _implicit_end(w, context, t, h, at):
 
 
 @njit(cache=True, error_model="numpy")
+def _advance_states(w, context, t, h, at):
+    """s₁ = s₀ + h/2 (s₀′ + s₁′), the trapezoidal rule; and the matrices at the end."""
+    s, rate = _states_in(w, at), shift(_states_in(w, at), w.k)
+    for i in range(w.k):
+        s[i] += 0.5 * h * rate[i]
+    status = _evaluate(w, context, t, at)
+    for i in range(w.k):
+        s[i] += 0.5 * h * rate[i]
+    return status
+
+
+@njit(cache=True, error_model="numpy")
+def _leave(w, at, y):
+    """The state in the order of every method."""
+    for i in range(2 * w.n):
+        y[i] = at[i]
+    for i in range(w.k):
+        y[2 * w.n + i] = at[5 * w.n + i]
+
+
+@njit(cache=True, error_model="numpy")
 def _substep(w, context, t, h, at, part, use):
     """One step of RATTLE; (status, cause of failure)."""
     status, cause = _half(w, context, t, h, at, part, use)
@@ -288,8 +339,8 @@ def _substep(w, context, t, h, at, part, use):
         status = _implicit_end(w, context, t + h, h, at)
     else:
         status = _explicit_end(w, context, t + h, h, at)
-    if status == OK and w.s.entries > 0:
-        status = call(w.s.gradient, t + h, at, at, context, shift(at, 5 * w.n))
+    if status == OK:
+        status = _advance_states(w, context, t + h, h, at)
     return status, loop.SINGULAR_MATRIX if status != OK else 0
 
 
@@ -305,7 +356,7 @@ def _step(w, context, t, h, at, use):
             w.run.t_failed = t + (done + s.gamma[i]) * h
             return status, cause
         done += s.gamma[i]
-    for i in range(5 * w.n):
+    for i in range(5 * w.n + w.k):
         total += at[i]
     return OK, loop.NOT_FINITE if total - total != 0.0 else 0
 
@@ -316,7 +367,7 @@ def attempt(w, context, t, h):
     run, s = w.run, w.s
     run.error = 0.0
     run.nfev += s.substeps
-    for i in range(5 * w.n + s.entries):
+    for i in range(5 * w.n + 2 * w.k + s.entries):
         s.new[i] = s.now[i]
     status, cause = _step(w, context, t, h, s.new, True)
     if status == OK and cause == 0 and run.events > 0:
@@ -345,15 +396,15 @@ def accept(w, steps, row, t, h, t_new):
     """Move on to the end of the step."""
     s, y, y_old, n = w.s, w.y, w.y_old, w.n
     if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
-        for i in range(2 * n):
+        for i in range(w.size):
             steps[row, loop.STEP_COLUMNS + i] = y[i]
-    for i in range(2 * n):
+    for i in range(w.size):
         y_old[i] = y[i]
-        y[i] = s.new[i]
+    _leave(w, s.new, y)
     for i in range(n):
         s.scale_q = max(s.scale_q, abs(y[i]))
         s.scale_v = max(s.scale_v, abs(y[n + i]))
-    for i in range(5 * n + s.entries):
+    for i in range(5 * n + 2 * w.k + s.entries):
         s.now[i] = s.new[i]
     s.known = min(s.known + 1, 3) if abs(h) == w.run.constant else 0
     s.latest = (s.latest + 1) % 3
@@ -373,14 +424,14 @@ def watch(w, context, found):
         return
     run, n = w.run, w.n
     step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, n), run.t, w.y, shift(w.y, n))
-    values = regularity_in(w.s.projected, 2 * n)
+    values = regularity_in(w.s.projected, w.size)
     run.found = rank_watch.watch_step(rank_watch_in(w), context, step, values, found, run.found)
 
 
 @njit(cache=True, error_model="numpy")
 def settle(w):
     if w.run.events > 0:
-        for i in range(2 * w.n):
+        for i in range(w.size):
             w.s.rate_old[i] = w.s.rate[i]
 
 
@@ -390,7 +441,7 @@ def resume(w, context):
     s = w.s
     status = _enter(w, context, w.run.t, w.y, s.now)
     total = 0.0
-    for i in range(2 * w.n):
+    for i in range(w.size):
         s.rate_old[i] = s.projected[i]
         s.rate[i] = s.projected[i]
         total += s.projected[i]
@@ -405,11 +456,23 @@ advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
+def _follow(w, h, at):
+    """Go along q′, v′ and s′, which are in ``projected``: in so short a time rounding is all that is left."""
+    n, rate = w.n, w.s.projected
+    for i in range(2 * n):
+        at[i] += h * rate[i]
+    for i in range(w.k):
+        at[5 * n + i] += h * rate[2 * n + i]
+
+
+@njit(cache=True, error_model="numpy")
 def _inside(w, context, t_old, y_old, t):
     """A step from t_old to t, with its end in ``new``; nothing of the run is changed that its steps use."""
     s, kappa = w.s, w.s.kappa
     status = _enter(w, context, t_old, y_old, s.new)
-    if status == OK:
+    if status == OK and abs(t - t_old) < _TINY * w.run.constant:
+        _follow(w, t - t_old, s.new)
+    elif status == OK:
         status, cause = _step(w, context, t_old, t - t_old, s.new, False)
         if cause != 0:
             status = max(status, SINGULAR)
@@ -422,8 +485,7 @@ def interpolant(t, y, memory, context, out):
     """The solution at a time inside the last step: a step of the method from its beginning."""
     w = parts(memory)
     status = _inside(w, context, w.run.t_old, w.y_old, t)
-    for i in range(2 * w.n):
-        out[i] = w.s.new[i]
+    _leave(w, w.s.new, out)
     return status
 
 
@@ -431,7 +493,7 @@ def interpolant(t, y, memory, context, out):
 def preview(t, y, memory, context, out):
     """Hermite's cubic through both ends of the last step."""
     w = parts(memory)
-    hermite(w.run, t, w.y_old, w.s.rate_old, w.y, w.s.rate, 2 * w.n, out)
+    hermite(w.run, t, w.y_old, w.s.rate_old, w.y, w.s.rate, w.size, out)
     return OK
 
 
@@ -444,13 +506,14 @@ def evaluate(memory_array, context_array, times, states, steps, wanted, out):
     w = parts(memory)
     for row in range(wanted.size):
         number = steps[row]
-        for i in range(2 * w.n):
+        for i in range(w.size):
             w.y_old[i] = states[number, i]
             out[row, i] = states[number, i]
         if wanted[row] == times[number]:
             continue
         if _inside(w, context, times[number], w.y_old, wanted[row]) != OK:
             return row
-        for i in range(2 * w.n):
-            out[row, i] = w.s.new[i]
+        _leave(w, w.s.new, w.y)
+        for i in range(w.size):
+            out[row, i] = w.y[i]
     return wanted.size

@@ -261,8 +261,10 @@ def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
     moves = [np.append(y[run.system.n : 2 * run.system.n], np.zeros(y.size - run.system.n))]
     if status == OK and np.all(np.isfinite(rates)):
         moves.insert(0, rates[:-1])
-    for h in _FAR if seen else _CLOSE:
-        dt = h * (run.task.t1 - run.task.origin)
+    distances = [h * (run.task.t1 - run.task.origin) for h in (_FAR if seen else _CLOSE)]
+    if run.stepper.constant:
+        distances.append(run.task.direction * run.stepper.constant)
+    for dt in distances:
         for move in moves:
             text = what_is_not_finite(run.system, t + dt, y + dt * move)
             if text:
