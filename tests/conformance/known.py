@@ -107,7 +107,7 @@ LIMITS = [
         sometimes=True,
     ),
     Row("smooth", "*", "sampled", "the slow motion is that of a whole run", "refused"),
-    Row(RATTLE, ("states", "ode"), "*", "forces depend on first-order states", "refused"),
+    Row(RATTLE, ("states", "ode"), "*", "first-order states that depend on themselves", "refused"),
     Row(RATTLE, ("velocity constraint", "both constraints"), "*", "not symplectic", "refused"),
     Row(RATTLE, "forces of lam", "*", "not symplectic", "refused"),
     Row(RATTLE, "invariant", "*", "nothing holds invariants", "refused"),

@@ -9,6 +9,9 @@ middle of it at both ends ((1.26) in section VII.1 of Hairer, Lubich & Wanner, f
     M₀ (a − v₀) = h/2 φ(t₀, q₀, a) − G₀ᵀ Λ,     M₁ b = M₀ a,     q₁ − q₀ = h/2 (a + b),     0 = g(t₁, q₁)
     M₁ (v₁ − b) = h/2 φ(t₁, q₁, b) − G₁ᵀ μ,     0 = w(t₁, q₁, v₁)
 
+First-order states whose rates do not depend on them, s′ = r(t, q, v), move with the positions: s₁ − s₀ =
+h/2 (r(t₀, q₀, a) + r(t₁, q₁, b)).
+
 Where M is constant and f does not depend on v, the step is *explicit* up to the constraints: a = b, and h/2 M⁻¹f₀
 is known.  It may be replaced there by h/2 times the acceleration at the beginning, which differs from it by a
 combination of the columns of M⁻¹G₀ᵀ and so leaves only a small Λ.
@@ -52,8 +55,11 @@ class Hamiltonian(Formulation):
         if not system.mechanical:
             return None
         instead = "use 'auto' or 'bdf'"
-        if not system.n or _states_act(system.model):
-            return f"Rattle needs motions that do not depend on first-order states; {instead}"
+        if not system.n:
+            return f"Rattle needs positions and momenta, and an ODE has neither; {instead}"
+        if _states_act(system.model):
+            return f"Rattle needs first-order states that are integrals along the motion, with rates, masses and "\
+                f"constraints that do not depend on them; {instead}"
         if system.model.h.numel():
             return f"Rattle needs position constraints; velocity constraints leave no symplectic flow; {instead}"
         if system.model.I.numel():
@@ -68,8 +74,8 @@ class Hamiltonian(Formulation):
 
 
 def _states_act(model: Model) -> bool:
-    """Whether anything depends on the first-order states; else they are integrals along the motion."""
-    return ca.depends_on(ca.vertcat(ca.vec(model.M), model.f, model.g, model.r), model.s)
+    """Whether more than the forces depends on the first-order states."""
+    return ca.depends_on(ca.vertcat(ca.vec(model.M), model.g, model.r), model.s)
 
 
 def _not_traced(system: Any, instead: str) -> str | None:
@@ -95,10 +101,11 @@ def is_implicit(model: Model) -> bool:
 class MomentumKernels:
     """The stages of a step, with the memory that they work on.
 
-    half      y = (q₁, b, Λ, a;  q₀, carry, v₀, t₀, C₀, M₀),  z = (h, e):  X = (q₁, b, Λ, a), without a where the
-              step is explicit; v₀ is then v₀ + h/2 a₀, and M₀ is left out
-    end       y = (q₁, b, v₁, μ),  z = (h/2, e):  X = (v₁, μ), where the step is implicit
+    half      y = (q₁, b, s, Λ, a;  q₀, carry, v₀, t₀, s₀, C₀, M₀),  z = (h, e):  X = (q₁, b, Λ, a), without a
+              where the step is explicit; v₀ is then v₀ + h/2 a₀, and M₀ is left out
+    end       y = (q₁, b, s₁, v₁, μ),  z = (h/2, e):  X = (v₁, μ), where the step is implicit
     gradient  out = (C, M), their nonzeros, at both ends
+    rates     out = s′
 
     e is added to the diagonal of the rows of constraints, very large for those that follow from others.
     """
@@ -137,7 +144,7 @@ class MomentumKernels:
             ca.SX.sym(name, size)
             for name, size in zip(("q", "b", "L", "a", "q0", "c", "v0"), (n, n, m, n, n, n, n), strict=True)
         )
-        t0, h = ca.SX.sym("t0"), ca.SX.sym("h")
+        t0, h, s0 = ca.SX.sym("t0"), ca.SX.sym("h"), ca.SX.sym("s0", model.states)
         entries = ca.SX.sym("C0", model.C.nnz())
         C0 = ca.SX(model.C.sparsity(), entries)
         g, C = _at(model, model.g, q, b), _at(model, model.C, q, b)
@@ -148,12 +155,12 @@ class MomentumKernels:
             J = ca.blockcat(
                 [[ca.SX.eye(n), -h * ca.SX.eye(n), ca.SX(n, m)], [ca.SX(n, n), M, C0.T], [C, ca.SX(m, n), none]]
             )
-            y = ca.vertcat(q, b, lam, a, q0, carry, v0, t0, entries)
+            y = ca.vertcat(q, b, model.s, lam, a, q0, carry, v0, t0, s0, entries)
             return Stage(ca.vertcat(q, b, lam), y, h, ca.sparsify(J), F, range(2 * n, 2 * n + m))
         mass_entries = ca.SX.sym("M0", model.M.nnz())
         M0 = ca.SX(model.M.sparsity(), mass_entries)
         M, phi = _at(model, model.M, q, b), model.f + model.inertial[0]
-        phi = ca.substitute(phi, ca.vertcat(model.t, model.q, model.v), ca.vertcat(t0, q0, a))
+        phi = ca.substitute(phi, ca.vertcat(model.t, model.y), ca.vertcat(t0, q0, a, s0))
         F = ca.vertcat(
             (q - q0) - (h / 2 * (a + b) + carry),
             M @ b - M0 @ a,
@@ -161,7 +168,7 @@ class MomentumKernels:
             M0 @ (a - v0) - h / 2 * phi + C0.T @ lam,
         )
         X = ca.vertcat(q, b, lam, a)
-        y = ca.vertcat(X, q0, carry, v0, t0, entries, mass_entries)
+        y = ca.vertcat(q, b, model.s, lam, a, q0, carry, v0, t0, s0, entries, mass_entries)
         return Stage(X, y, h, ca.jacobian(F, X), F, range(2 * n, 2 * n + m))
 
     def _end(self, model: Model) -> Stage:
@@ -172,7 +179,7 @@ class MomentumKernels:
         F = ca.vertcat(model.M @ (v1 - b) - h * phi + C.T @ mu, w)
         J = ca.blockcat([[model.M, C.T], [C, ca.SX(m, m)]])
         X = ca.vertcat(v1, mu)
-        return Stage(X, ca.vertcat(model.q, b, X), h, ca.sparsify(J), F, range(n, n + m))
+        return Stage(X, ca.vertcat(model.y, X), h, ca.sparsify(J), F, range(n, n + m))
 
 
 def _at(model: Model, x: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:

@@ -147,20 +147,20 @@ class RattleStepper(Stepper):
     def _own(self) -> list:
         system, stages, compiled = self.system, self.compiled, kernels(self.system)
         n, m, known, size = system.n, system.m, stages.entries, system.state_size
-        room = 5 * n + 2 * (size - 2 * n) + known
+        k = size - 2 * n
         gamma = COMPOSITIONS[self.integrator.order]
         stepped = stages.implicit or m > 0
         fields: dict[str, Any] = {
             "coordinates": n,
             "rows": m,
-            "states": size - 2 * n,
+            "states": k,
             "entries": known,
             "unknowns": stages.unknowns,
             "implicit": stages.implicit,
             "order": self.integrator.order,
             "substeps": len(gamma),
             "gradient": stages.gradient if known else 0,
-            "rates": stages.rates if size > 2 * n else 0,
+            "rates": stages.rates if k else 0,
             "derivative": compiled.derivative,
             "dense_derivative": dense_derivative.address,
             "projection": compiled.projection if m else 0,
@@ -169,14 +169,15 @@ class RattleStepper(Stepper):
             "gamma": gamma,
             "half": stages.half.memory() if stepped else 0,
             "end": stages.end.memory() if stages.end else 0,
-            "x": max(6 * n + m + 1 + known, size),
-            "x_end": 3 * n + m,
+            "x": 6 * n + m + 2 * k + 1 + known,
+            "x_end": size + n + m,
+            "point": size + k + 1,
             "change": stages.unknowns,
             "z": 1 + m,
             "error": size + 4,
             "projected": compiled.projection_size + 4,
-            "now": max(room, size),
-            "new": max(room, size),
+            "now": 5 * n + k + known,
+            "new": 5 * n + k + known,
             "bend": 2 * n,
             "bends": 3 * len(gamma) * 2 * n,
             "rate_old": size + 1,

@@ -35,7 +35,7 @@ class RattleState(Layout):
 
     coordinates: Whole
     rows: Whole  # constraints
-    states: Whole  # first-order states, of which nothing depends
+    states: Whole  # first-order states
     entries: Whole  # numbers that `gradient` writes
     unknowns: Whole  # of the first half
     implicit: Whole
@@ -57,11 +57,12 @@ class RattleState(Layout):
     end: Vector
     x: Vector  # what the kernels of the first half get as y
     x_end: Vector  # and of the second
+    point: Vector  # a state, and s′ there
     change: Vector
     z: Vector  # step and e of the stages
     error: Vector  # what the projection gets as z
     projected: Vector
-    now: Vector  # q, v, what was rounded away of both, a, s, s′, C and M: at the beginning of a step
+    now: Vector  # q, v, what was rounded away of both, a, s, C and M: at the beginning of a step
     new: Vector  # the same at its end
     bend: Vector  # by which b, and a, are expected to differ from v₀ + h/2 a₀, relative to h²
     bends: Vector  # the same as found, in each part of the last three steps
@@ -84,26 +85,17 @@ def parts(memory):
 
 
 @njit(cache=True, inline="always")
-def _states_in(w, at):
-    """s and s′."""
-    return shift(at, 5 * w.n)
-
-
-@njit(cache=True, inline="always")
 def _matrices_in(w, at):
     """The nonzeros of C and M."""
-    return shift(at, 5 * w.n + 2 * w.k)
+    return shift(at, 5 * w.n + w.k)
 
 
 @njit(cache=True, error_model="numpy")
-def _evaluate(w, context, t, at):
-    """What a step needs of matrices, and s′, at q and v."""
-    status = OK
-    if w.s.entries > 0:
-        status = call(w.s.gradient, t, at, at, context, _matrices_in(w, at))
-    if status == OK and w.k > 0:
-        status = call(w.s.rates, t, at, at, context, shift(_states_in(w, at), w.k))
-    return status
+def _matrices(w, context, t, at):
+    """What a step needs of matrices, at q."""
+    if w.s.entries == 0:
+        return OK
+    return call(w.s.gradient, t, at, at, context, _matrices_in(w, at))
 
 
 @njit(cache=True, error_model="numpy")
@@ -126,7 +118,7 @@ def _enter(w, context, t, y, at):
         at[4 * n + i] = s.projected[n + i]
     for i in range(w.k):
         at[5 * n + i] = y[2 * n + i]
-    return _evaluate(w, context, t, at) if status == OK else status
+    return _matrices(w, context, t, at) if status == OK else status
 
 
 @njit(cache=True, error_model="numpy")
@@ -151,7 +143,7 @@ def _expect(w, part, use):
 def _learn(w, h, at, part):
     """Note the bend that was found."""
     n, s = w.n, w.s
-    other, inverse = 2 * n + w.m, 1.0 / (h * h)
+    other, inverse = 2 * n + w.k + w.m, 1.0 / (h * h)
     found = shift(s.bends, ((s.latest + 1) % 3 * s.substeps + part) * 2 * n)
     for i in range(n):
         first = at[n + i] + 0.5 * h * at[4 * n + i]
@@ -164,7 +156,7 @@ def _predict(w, t, h, at):
     """Fill in y of the first half: what is known, and a guess of q₁, b and a."""
     n, m, s = w.n, w.m, w.s
     x, carry, a = s.x, shift(at, 2 * n), shift(at, 4 * n)
-    known, entries = 3 * n + m, _matrices_in(w, at)
+    other, known, entries = 2 * n + w.k + m, 3 * n + w.k + m, _matrices_in(w, at)
     for i in range(n):
         first = at[n + i] + 0.5 * h * a[i]
         start = at[n + i]
@@ -173,18 +165,21 @@ def _predict(w, t, h, at):
             start += kick
             carry[n + i] = kick - (start - at[n + i])
         b = first + h * h * s.bend[i]
-        other = first + h * h * s.bend[n + i]
+        v = first + h * h * s.bend[n + i]
         x[known + i] = at[i]
         x[known + n + i] = carry[i]
         x[known + 2 * n + i] = start
         x[n + i] = b
-        x[2 * n + m + i] = other
-        x[i] = at[i] + ((0.5 * h * (b + other) if s.implicit else h * b) + carry[i])
+        x[other + i] = v
+        x[i] = at[i] + ((0.5 * h * (b + v) if s.implicit else h * b) + carry[i])
     for i in range(m):
-        x[2 * n + i] = 0.0
+        x[2 * n + w.k + i] = 0.0
     x[known + 3 * n] = t
+    for i in range(w.k):
+        x[2 * n + i] = at[5 * n + i]
+        x[known + 3 * n + 1 + i] = at[5 * n + i]
     for i in range(s.entries):
-        x[known + 3 * n + 1 + i] = entries[i]
+        x[known + 3 * n + w.k + 1 + i] = entries[i]
 
 
 @njit(cache=True, error_model="numpy")
@@ -203,7 +198,7 @@ def _find_half(w, context, t, h):
         for i in range(s.unknowns):
             s.change[i] = -s.change[i]
         for i in range(2 * n, s.unknowns):
-            s.x[i] += s.change[i]
+            s.x[w.k + i] += s.change[i]
         correction, _, _ = add_correction(s.x, s.change, n, 2 * n, s.scale_q, scale_v, span)
         w.run.iterations = iteration + 1
         w.run.correction = correction
@@ -238,6 +233,7 @@ def _start(w, h, at):
     """b = v₀ + h/2 a₀, where nothing has to be solved."""
     n, carry, b = w.n, shift(at, 3 * w.n), shift(w.s.x, w.n)
     for i in range(n):
+        w.s.x[i] = at[i] + h * at[n + i]
         kick = 0.5 * h * at[4 * n + i] + carry[i]
         b[i] = at[n + i] + kick
         carry[i] = kick - (b[i] - at[n + i])
@@ -247,7 +243,7 @@ def _start(w, h, at):
 def _move(w, h, at):
     """Write q₁ = q₀ + h b, with the carry, into ``at``."""
     n, s = w.n, w.s
-    other = 2 * n + w.m
+    other = 2 * n + w.k + w.m
     for i in range(n):
         step = 0.5 * h * (s.x[n + i] + s.x[other + i]) if s.implicit else h * s.x[n + i]
         step += at[2 * n + i]
@@ -290,18 +286,18 @@ def _explicit_end(w, context, t, h, at):
 def _implicit_end(w, context, t, h, at):
     """v₁ with μ, from linear equations."""
     n, m, s = w.n, w.m, w.s
-    for i in range(2 * n):
+    for i in range(w.size):
         s.x_end[i] = s.x[i]
     for i in range(n):
-        s.x_end[2 * n + i] = s.x[n + i]
+        s.x_end[w.size + i] = s.x[n + i]
     for i in range(m):
-        s.x_end[3 * n + i] = 0.0
+        s.x_end[w.size + n + i] = 0.0
     s.z[0] = 0.5 * h
     status = newton_change(w.end, t, s.x_end, s.z, context, s.change)
     if status != OK:
         return status
     for i in range(n):
-        v = s.x_end[2 * n + i] - s.change[i]
+        v = s.x_end[w.size + i] - s.change[i]
         at[4 * n + i] = (v - s.x[n + i]) / (0.5 * h)
         at[n + i] = v
     return OK
@@ -309,13 +305,22 @@ def _implicit_end(w, context, t, h, at):
 
 @njit(cache=True, error_model="numpy")
 def _advance_states(w, context, t, h, at):
-    """s₁ = s₀ + h/2 (s₀′ + s₁′), the trapezoidal rule; and the matrices at the end."""
-    s, rate = _states_in(w, at), shift(_states_in(w, at), w.k)
-    for i in range(w.k):
-        s[i] += 0.5 * h * rate[i]
-    status = _evaluate(w, context, t, at)
-    for i in range(w.k):
-        s[i] += 0.5 * h * rate[i]
+    """s₁ = s₀ + h/2 (r(t₀, q₀, a) + r(t₁, q₁, b)); called before q₀ is forgotten."""
+    n, k, s, point, rate = w.n, w.k, w.s, w.s.point, shift(w.s.point, w.size)
+    other = 2 * n + k + w.m if s.implicit else n
+    for i in range(w.n):
+        point[i] = at[i]
+        point[n + i] = s.x[other + i]
+    for i in range(k):
+        point[2 * n + i] = at[5 * n + i]
+    status = call(s.rates, t, point, point, context, rate)
+    if status == OK:
+        for i in range(k):
+            at[5 * n + i] += 0.5 * h * rate[i]
+        status = call(s.rates, t + h, s.x, s.x, context, rate)
+    for i in range(k):
+        at[5 * n + i] += 0.5 * h * rate[i]
+        s.x[2 * n + i] = at[5 * n + i]
     return status
 
 
@@ -334,13 +339,17 @@ def _substep(w, context, t, h, at, part, use):
     status, cause = _half(w, context, t, h, at, part, use)
     if status != OK or cause != 0:
         return status, cause
+    if w.k > 0:
+        status = _advance_states(w, context, t, h, at)
+        if status != OK:
+            return status, loop.SINGULAR_MATRIX
     _move(w, h, at)
     if w.s.implicit:
         status = _implicit_end(w, context, t + h, h, at)
     else:
         status = _explicit_end(w, context, t + h, h, at)
     if status == OK:
-        status = _advance_states(w, context, t + h, h, at)
+        status = _matrices(w, context, t + h, at)
     return status, loop.SINGULAR_MATRIX if status != OK else 0
 
 
@@ -367,7 +376,7 @@ def attempt(w, context, t, h):
     run, s = w.run, w.s
     run.error = 0.0
     run.nfev += s.substeps
-    for i in range(5 * w.n + 2 * w.k + s.entries):
+    for i in range(5 * w.n + w.k + s.entries):
         s.new[i] = s.now[i]
     status, cause = _step(w, context, t, h, s.new, True)
     if status == OK and cause == 0 and run.events > 0:
@@ -404,7 +413,7 @@ def accept(w, steps, row, t, h, t_new):
     for i in range(n):
         s.scale_q = max(s.scale_q, abs(y[i]))
         s.scale_v = max(s.scale_v, abs(y[n + i]))
-    for i in range(5 * n + 2 * w.k + s.entries):
+    for i in range(5 * n + w.k + s.entries):
         s.now[i] = s.new[i]
     s.known = min(s.known + 1, 3) if abs(h) == w.run.constant else 0
     s.latest = (s.latest + 1) % 3
