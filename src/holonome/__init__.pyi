@@ -46,6 +46,7 @@ from holonome.formulations.sequential_regularization import SRM as SRM
 from holonome.formulations.underlying_ode import UnderlyingODE as UnderlyingODE
 from holonome.integrators.bdf import BDF as BDF
 from holonome.integrators.contract import Integrator as Integrator
+from holonome.integrators.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
 from holonome.integrators.rattle import Rattle as Rattle
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
