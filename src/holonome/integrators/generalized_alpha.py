@@ -206,7 +206,7 @@ class GeneralizedAlphaStepper(Stepper):
         }
         fields |= dict.fromkeys(("a", "a_used", "a_new", "v_used", "jerk", "slope"), rates)
         fields |= dict.fromkeys(("delta", "pivots", "row_scale"), size)
-        fields |= {"normal": system.n, "rate": state + 1, "point": state}
+        fields |= {"normal": system.n, "back": system.n, "rate": state + 1, "point": state}
         fields |= dict.fromkeys(("no_error", "moved"), state) | self._projection_fields()
         return [(GeneralizedAlphaState, fields)]
 

@@ -13,7 +13,8 @@ Arnold & Brüls, with GGL its stabilised form.
 In index 3 the method moves on velocities that miss the constraints by C h² times the normal part of the jerk j,
 C = −1/12 − Δ²/4.  A run that begins with consistent velocities oscillates about these, with errors of λ of first
 order (Arnold, Brüls & Cardona 2015); so the first step begins with v₀ + C h² N j and v′₀ + Δ h j.  Whenever the step
-changes, v and a are moved by the difference, which keeps λ of second order with variable steps, too.
+changes, v is brought onto the constraints and moved anew, and a by the difference, which keeps λ of second order
+with variable steps, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections import namedtuple
 
 from numba import njit
 
-from holonome.dynamics.parts import error_in
+from holonome.dynamics.parts import correction_in, error_in
 from holonome.dynamics.projection import Projector, project
 from holonome.integrators import loop, newton
 from holonome.integrators.loop import (
@@ -90,6 +91,7 @@ class GeneralizedAlphaState(Layout):
     v_used: Vector
     jerk: Vector  # and s″
     normal: Vector  # the normal part of the jerk
+    back: Vector  # what brings v_n onto the constraints
     slope: Vector  # (a_n − a_{n−1}) / h
     before: Vector  # v′, s′ and what is algebraic, a step before
     error_mask: Vector
@@ -193,7 +195,7 @@ def _jerk_at_start(w, context, epsilon):
 
 @njit(cache=True, error_model="numpy")
 def _normal_part(w, context, t, y):
-    """N j, what the constraints do not allow of the jerk."""
+    """N j, what the constraints do not allow of the jerk, and the way of v back onto them."""
     s, n = w.s, w.n
     if s.projection == 0:
         return OK
@@ -204,9 +206,10 @@ def _normal_part(w, context, t, y):
     status = call(s.projection, t, y, s.z, context, s.projected)
     if status == SINGULAR:
         status = call(s.dense_projection, t, y, s.z, context, s.projected)
-    allowed = error_in(s.projected, w.state)
+    allowed, back = error_in(s.projected, w.state), correction_in(s.projected, w.state)
     for i in range(n):
         s.normal[i] = s.jerk[i] - allowed[n + i]
+        s.back[i] = back[n + i]
     return status
 
 
@@ -286,16 +289,14 @@ def _move_to(w, context, t, h):
             s.jerk[i] = (s.kappa * s.now[w.size + n + i] - s.before[i]) / s.h_base
         status = _normal_part(w, context, t, s.now)
         s.jerk_known = 1
-    first = second = 0.0
-    if h != s.h_base:
-        first = s.shift * (h - s.h_base)
-        second = s.constant_q * (h * h - s.h_base * s.h_base)
     for i in range(w.state - n):
-        s.a_used[i] = s.a[i] + (first * s.jerk[i] if first != 0.0 else 0.0)
+        s.a_used[i] = s.a[i]
         s.v_used[i] = s.now[n + i]
-    if s.projection != 0 and second != 0.0:
+        if h != s.h_base:
+            s.a_used[i] += s.shift * (h - s.h_base) * s.jerk[i]
+    if s.projection != 0 and h != s.h_base:
         for i in range(n):
-            s.v_used[i] += second * s.normal[i]
+            s.v_used[i] += s.back[i] + s.constant_q * h * h * s.normal[i]
     return status
 
 
