@@ -13,6 +13,7 @@ import numpy as np
 
 from holonome.arguments import check_fields
 from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
+from holonome.dynamics.manifold import Saddle
 from holonome.dynamics.projection import projection_kernels
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
@@ -139,6 +140,18 @@ def with_rates_scaled(residual: Residual, model: Model, kappa: float) -> Residua
     return replace(residual, F=ca.substitute(residual.F, rates, kappa * rates))
 
 
+def _normal_part_of_positions(model: Model):
+    """In the layout of a projection: e − x with G x = G e and no part along velocity constraints, and δ."""
+    n, size = model.n, model.y.numel()
+    z = ca.SX.sym("z", size + 1)
+    saddle = Saddle(model.C, ca.ldl(model.M))
+    x = saddle.onto(-ca.vertcat(model.G @ z[n : 2 * n], ca.SX(model.h.numel(), 1)))
+    back = saddle.onto(model.w)
+    none, states = ca.SX(n, 1), ca.SX(size - 2 * n, 1)
+    out = ca.vertcat(ca.SX(size, 1), none, z[n : 2 * n] - x, states, none, back, states)
+    return model.y, z, ca.densify(out), saddle.margin()
+
+
 class GeneralizedAlphaStepper(Stepper):
     """The generalised-α method on an implicit formulation."""
 
@@ -170,7 +183,7 @@ class GeneralizedAlphaStepper(Stepper):
         system, compiled, formulation = self.system, self.compiled, self.formulation
         residual, size, state = compiled.residual, compiled.size, system.state_size
         usual = kernels(system)
-        rates, constrained = state - system.n, bool(system.m)
+        rates = state - system.n
         fields: dict[str, Any] = self.integrator.coefficients | {
             "unknowns": size,
             "coordinates": system.n,
@@ -184,7 +197,7 @@ class GeneralizedAlphaStepper(Stepper):
             "matrix": compiled.matrix,
             "derivative": usual.derivative,
             "dense_derivative": dense_derivative.address,
-            "projection": usual.projection if constrained and isinstance(formulation, Index3) else 0,
+            "projection": self._normal_part(),
             "dense_projection": dense_projection.address,
             "exponent": 1 / 3,
             "yy": 2 * size,
@@ -209,6 +222,22 @@ class GeneralizedAlphaStepper(Stepper):
         fields |= {"normal": system.n, "back": system.n, "rate": state + 1, "point": state}
         fields |= dict.fromkeys(("no_error", "moved"), state) | self._projection_fields()
         return [(GeneralizedAlphaState, fields)]
+
+    def _normal_part(self) -> int:
+        """Address of the kernel for the part of the jerk by which velocities are moved in index 3; 0 in other
+        forms, which hold velocities on the constraints.
+
+        Where there are velocity constraints, which the motion does satisfy, it is one more kernel.
+        """
+        system, usual = self.system, kernels(self.system)
+        mg = system.model.position_rows
+        if not isinstance(self.formulation, Index3) or not mg:
+            return 0
+        if mg == system.m:
+            return usual.projection
+        if usual.sparse or usual.dense:
+            return 0
+        return system.kernel("generalized alpha: normal part", _normal_part_of_positions).address
 
     def _projection_fields(self) -> dict[str, Any]:
         """Of the projection between steps, where there is one."""

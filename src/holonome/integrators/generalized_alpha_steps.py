@@ -41,9 +41,9 @@ from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _GROW, _MOST_ITERATIONS = 2.0, 12
-_ROUNDING, _STAGNATES, _FAR = 1e-14, 1e-9, 10.0
-"""Corrections of q and h v, relative to the largest: what is rounding, what may stop where the next one is no
-smaller, what is too much.
+_ROUNDING, _STAGNATES = 1e-14, 1e-9
+"""Corrections of q and v, relative to the largest: what is rounding, and what may end the iteration where the next
+one is no smaller.
 """
 
 
@@ -281,6 +281,15 @@ def _slopes(w, y, out):
 
 
 @njit(cache=True, error_model="numpy")
+def _resolves(w, h):
+    """Whether steps of this size see the motion at all; faster oscillations have jerks that tell nothing."""
+    s, largest = w.s, 0.0
+    for i in range(w.n):
+        largest = max(largest, abs(s.jerk[i]))
+    return abs(h) ** 3 * largest < 0.1 * max(s.scale_q, abs(h) * s.scale_v)
+
+
+@njit(cache=True, error_model="numpy")
 def _move_to(w, context, t, h):
     """a and v as they belong to steps of size h; a status."""
     s, n, status = w.s, w.n, OK
@@ -292,17 +301,24 @@ def _move_to(w, context, t, h):
     for i in range(w.state - n):
         s.a_used[i] = s.a[i]
         s.v_used[i] = s.now[n + i]
-        if h != s.h_base:
+    if h == s.h_base:
+        return status
+    seen = _resolves(w, h)
+    if seen:
+        for i in range(w.state - n):
             s.a_used[i] += s.shift * (h - s.h_base) * s.jerk[i]
-    if s.projection != 0 and h != s.h_base:
+    if s.projection != 0:
         for i in range(n):
-            s.v_used[i] += s.back[i] + s.constant_q * h * h * s.normal[i]
+            s.v_used[i] += s.back[i] + (s.constant_q * h * h * s.normal[i] if seen else 0.0)
     return status
 
 
 @njit(cache=True, error_model="numpy")
-def _predict(w, h):
-    """Y and Y′ with v′ extrapolated, and all else as the formulas say; what is algebraic is extrapolated, too."""
+def _predict(w, h, careful):
+    """Y and Y′ with v′ extrapolated, and all else as the formulas say; what is algebraic is extrapolated, too.
+
+    A ``careful`` one has q₁ = q₀ + h v₀ instead: where fast oscillations are damped, accelerations tell nothing.
+    """
     s, n, y, dy = w.s, w.n, w.y, shift(w.y, w.size)
     ratio = h / s.h_base if s.started else 0.0
     for i in range(w.state - n):
@@ -310,6 +326,9 @@ def _predict(w, h):
         rate = v_rate + (ratio * (v_rate - s.before[i]) if s.started else 0.0)
         a = s.a_used[i]
         a_new = ((1.0 - s.alpha_f) * rate + s.alpha_f * v_rate - s.alpha_m * a) / (1.0 - s.alpha_m)
+        if careful:
+            a_new = -(0.5 - s.beta_q) / s.beta_q * a
+            rate = ((1.0 - s.alpha_m) * a_new + s.alpha_m * a - s.alpha_f * v_rate) / (1.0 - s.alpha_f)
         s.a_new[i] = a_new
         y[n + i] = s.v_used[i] + h * ((1.0 - s.gamma) * a + s.gamma * a_new)
         dy[n + i] = rate / s.kappa
@@ -371,7 +390,7 @@ def _newton(w, context, t, h, cj):
         rate = change / previous
         if change < _STAGNATES and rate < 1.0 and change * rate / (1.0 - rate) <= 0.1 * _ROUNDING:
             return OK, 0
-        if change > _FAR or (iteration > 3 and rate > 2.0):
+        if iteration > 3 and rate > 2.0:
             break
         age = 1 if rate > 0.1 and iteration > 0 else 0
         previous = change
@@ -408,8 +427,10 @@ def attempt(w, context, t, h):
     w.block[0] = cj
     status = _move_to(w, context, t, h)
     cause = loop.SINGULAR_MATRIX
-    if status == OK:
-        _predict(w, h)
+    for careful in range(2):
+        if status != OK or (careful == 1 and cause != loop.NEWTON):
+            break
+        _predict(w, h, careful == 1)
         for i in range(w.state - n):
             s.rate[i] = w.y[n + i]
         status, cause = _newton(w, context, t + h, h, cj)

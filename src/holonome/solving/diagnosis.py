@@ -188,7 +188,10 @@ def _why_no_step(run: Run, cause: int) -> str:
         return (
             "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
         )
-    return _REASONS.get(cause, "no step succeeds")
+    reason = _REASONS.get(cause, "no step succeeds")
+    if cause == loop.NEWTON and run.stepper.constant:
+        return f"{reason}, or the step is too large; give a smaller step"
+    return reason
 
 
 def _singular_position(run: Run, C: np.ndarray) -> str:
