@@ -237,6 +237,8 @@ ARGUMENTS: dict[str, Kind] = {
     "BDF.max_order": whole(1, 6),
     "BDF.order": optional(whole(1, 6)),
     "BDF.newton_tolerance": POSITIVE,
+    "rho_inf": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
+    "Rattle.order": whole(2, 8),
     "BDF.rate_floor": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
     # formulations
     "error_test": one_of("q", "qv", "all"),

@@ -7,6 +7,7 @@ registered.
 2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.
 3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix,
     its elimination and all machine code follow from it.
+    "momentum": a step from positions and momenta, :mod:`holonome.formulations.hamiltonian`.
 4.  "sequence": iterations of sequential regularization,
     :mod:`holonome.formulations.sequential_regularization`.
 5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how, and

@@ -120,6 +120,13 @@ def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     return float(t0), float(t1)
 
 
+def refuse_for_fixed_step(name: str, first_step: float | None, max_step: float) -> None:
+    """Arguments that mean nothing to a method whose steps are never chosen."""
+    for argument, given in (("first_step", first_step is not None), ("max_step", max_step < math.inf)):
+        if given:
+            raise ValueError(f"{argument}: {name!r} takes steps of one size; leave it out, and give step=")
+
+
 def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:
     """Times at which the solution is wanted; None for all steps."""
     if t_eval is None:
