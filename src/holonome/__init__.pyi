@@ -46,6 +46,7 @@ from holonome.formulations.underlying_ode import UnderlyingODE as UnderlyingODE
 from holonome.integrators.bdf import BDF as BDF
 from holonome.integrators.contract import Integrator as Integrator
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
+from holonome.integrators.radau import Radau as Radau
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
 from holonome.problem import bushing as bushing
