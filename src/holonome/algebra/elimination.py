@@ -101,7 +101,7 @@ class Elimination:
 
     def solve(self, right: ca.SX, factors: ca.SX) -> ca.SX:
         """The solution from the column of `values`; complex columns have the imaginary parts behind."""
-        split = ca.vertsplit if self._real else complex_numbers
+        split: Any = ca.vertsplit if self._real else complex_numbers
         x, known = list(split(right)), split(factors)
         for k, _, _, below in self.steps:
             for i, at_ in below:

@@ -12,8 +12,8 @@ first.  Kernels, with y = (Y, Y′) and z = (a, b, e):
 
     factors       out = the nonzeros of L and U
     solution      y = right-hand side, z = (L, U), out = solution
-    matrix        out = the real matrix of twice the size, row by row, rows and columns scaled by powers of |cj|;
-                  for the dense elimination, which clears the memory first
+    matrix        out = the real matrix of twice the size, row by row, rows and columns scaled by powers of
+                  |cj|; for the dense elimination, which clears the memory first
 """
 
 from __future__ import annotations

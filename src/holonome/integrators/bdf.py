@@ -179,7 +179,7 @@ class BDFStepper(ResidualStepper):
     advance = staticmethod(bdf_steps.advance)
     interpolant = bdf_steps.interpolant
     preview = bdf_steps.preview
-    state = BDFState
+    layout = BDFState
 
     def _own(self) -> list:
         system, compiled = self.system, self.compiled

