@@ -62,6 +62,9 @@ class RadauState(Layout):
     rows: Whole  # numbers of λ
     multipliers: Whole  # unknowns after the state whose rows are constraints
     accelerations: Whole  # whether the unknowns after λ are the accelerations
+    moving: (
+        Whole  # unknowns that are iterated: all, or q, v and s where y′ = f(t, y) is evaluated instead of F
+    )
     factor_count: Whole  # numbers of an emitted factorization
     complex_count: Whole
     complex_room: Whole  # doubles of a complex factorization
@@ -72,7 +75,7 @@ class RadauState(Layout):
     complex_factors_kernel: Whole
     complex_solution: Whole
     complex_matrix: Whole
-    rate_kernel: Whole  # y′ of the underlying ODE and λ, where a run goes on behind a switch
+    rate_kernel: Whole  # y′ of the underlying ODE, and λ
     dense_rate: Whole
     multipliers_kernel: Whole
     dense_multipliers: Whole
@@ -163,7 +166,7 @@ named = RadauState.named()
 
 Work = namedtuple(
     "Work",
-    "memory run s size n state residual_kernel factors_kernel solution_kernel matrix_kernel factor_count "
+    "memory run s size moving n state residual_kernel factors_kernel solution_kernel matrix_kernel factor_count "
     "multipliers tolerances error_count newton_count y now z z_before f trial error_weights newton_weights e "
     "delta scratch factors dense pivots row_scale row_powers column_powers row_shift block",
 )
@@ -184,6 +187,7 @@ def parts(memory):
         run,
         s,
         size,
+        s.moving,
         s.coordinates,
         s.state,
         s.residual,
@@ -289,11 +293,11 @@ def _predict(w, h):
         _lagrange(before, last, 1.0 + ratio * table.nodes[i], basis)
         basis[last] -= 1.0
         z = shift(w.z, i * size)
-        for k in range(size):
+        for k in range(w.moving):
             z[k] = 0.0
         for j in range(last):
             factor, old = basis[1 + j], shift(w.z_before, j * size)
-            for k in range(size):
+            for k in range(w.moving):
                 z[k] += factor * old[k]
 
 
@@ -302,13 +306,51 @@ def _stage(w, table, i, h, out):
     """(Y, Y′) of a stage."""
     size, stages = w.size, w.s.stages
     z, dy = shift(w.z, i * size), shift(out, size)
-    for k in range(size):
+    for k in range(w.moving):
         out[k] = w.now[k] + z[k]
         dy[k] = 0.0
     for j in range(stages):
         factor, z = table.inverse[i * stages + j] / h, shift(w.z, j * size)
-        for k in range(size):
+        for k in range(w.moving):
             dy[k] += factor * z[k]
+
+
+@njit(cache=True, error_model="numpy")
+def _either(kernel, dense, t, y, context, out):
+    """Call a kernel, or its dense fallback."""
+    status = call(kernel, t, y, y, context, out)
+    return call(dense, t, y, y, context, out) if status == SINGULAR else status
+
+
+@njit(cache=True, error_model="numpy")
+def _evaluate(w, context, t, point, out):
+    """F at a point (Y, Y′); of index 1, y′ − f(t, y) with multipliers and accelerations that belong to y."""
+    s = w.s
+    w.run.nfev += 1
+    s.spent += s.of_residual
+    if w.moving == w.size:
+        return call(w.residual_kernel, t, point, w.block, context, out)
+    status, dy = _either(s.rate_kernel, s.dense_rate, t, point, context, out), shift(point, w.size)
+    for k in range(w.moving):
+        out[k] = dy[k] - out[k]
+    for k in range(w.moving, w.size):
+        out[k] = 0.0
+    return status
+
+
+@njit(cache=True, error_model="numpy")
+def _complete(w, context, t, y):
+    """Multipliers and accelerations that belong to q, v and s."""
+    s, status = w.s, OK
+    if s.accelerations:
+        status = _either(s.rate_kernel, s.dense_rate, t, y, context, w.delta)
+        for i in range(w.n):
+            y[w.state + s.rows + i] = w.delta[w.n + i]
+    if s.rows > 0 and status == OK:
+        status = _either(s.multipliers_kernel, s.dense_multipliers, t, y, context, w.delta)
+        for i in range(s.rows):
+            y[w.state + i] = w.delta[i]
+    return status
 
 
 @njit(cache=True, error_model="numpy")
@@ -319,6 +361,10 @@ def _matrices(w, context, t, h):
     s.njev += 1
     s.nlu += (s.stages + 1) // 2
     s.spent += s.of_factors + (s.stages - 1) // 2 * s.of_complex_factors
+    if w.moving < w.size:
+        status = _complete(w, context, t, w.y)
+        if status != OK:
+            return status
     status, s.kind = newton.evaluate_matrix(w, context, t, eigenvalues[0] / h)
     for number in range((s.stages - 1) // 2):
         if status == OK:
@@ -358,9 +404,7 @@ def _residuals(w, context, table, t, h):
     s, status = w.s, OK
     for i in range(s.stages):
         _stage(w, table, i, h, w.trial)
-        status = call(w.residual_kernel, t + table.nodes[i] * h, w.trial, w.block, context, w.delta)
-        w.run.nfev += 1
-        s.spent += s.of_residual
+        status = _evaluate(w, context, t + table.nodes[i] * h, w.trial, w.delta)
         if status != OK:
             break
         f = shift(w.f, i * w.size)
@@ -405,7 +449,7 @@ def _correct(w):
     total = 0.0
     for j in range(w.s.stages):
         z, d = shift(w.z, j * w.size), shift(w.f, j * w.size)
-        for k in range(w.size):
+        for k in range(w.moving):
             z[k] -= d[k]
             e = d[k] * w.newton_weights[k]
             total += e * e
@@ -481,12 +525,11 @@ def _find_stages(w, context, t, h):
 def _filtered(w, context, t, h, cj):
     """The error estimate from the residual at ``trial``, in ``e``; a status."""
     s = w.s
-    status = call(w.residual_kernel, t, w.trial, w.block, context, w.delta)
-    w.run.nfev += 1
+    status = _evaluate(w, context, t, w.trial, w.delta)
     if status != OK:
         return status
     newton.solve(w, context, s.kind, cj)
-    s.spent += s.of_residual + s.of_solution
+    s.spent += s.of_solution
     for k in range(w.size):
         w.e[k] = -w.scratch[k]
     return OK
@@ -501,20 +544,20 @@ def _norm_of_error(w):
 def _estimate(w, context, t, h):
     """The error estimate, in ``e``; a status."""
     s, size, stages = w.s, w.size, w.s.stages
-    table, dy = table_of(w, stages), shift(w.trial, w.size)
+    table, dy = table_of(w, stages), shift(w.trial, size)
     cj = table.eigenvalues[0] / h
-    for k in range(size):
+    for k in range(w.moving):
         w.trial[k], dy[k] = w.now[k], 0.0
     for j in range(stages):
         factor, z = table.error[j] / h, shift(w.z, j * size)
-        for k in range(size):
+        for k in range(w.moving):
             dy[k] -= factor * z[k]
     status = _filtered(w, context, t, h, cj)
     if status == OK and (s.first or s.rejected) and not _norm_of_error(w) < 1.0:
-        for k in range(size):
+        for k in range(w.moving):
             w.trial[k] = w.now[k] + w.e[k]
         if _filtered(w, context, t, h, cj) != OK:
-            for k in range(size):
+            for k in range(w.moving):
                 w.e[k] = w.trial[k] - w.now[k]
     return status
 
@@ -569,7 +612,7 @@ def attempt(w, context, t, h):
     error = math.inf
     if converged:
         last = shift(w.z, (s.stages - 1) * w.size)
-        for k in range(w.size):
+        for k in range(w.moving):
             s.new[k] = w.now[k] + last[k]
         status = _estimate(w, context, t, h)
         if status == OK and s.project:
@@ -624,6 +667,8 @@ def _choose(w, h, h_new):
         s.have_matrix = 0
     if s.h_of_matrix == h and 1.0 <= ratio <= s.tune[1] and converges:
         h_new = h
+    if s.contraction > s.tune[7]:
+        h_new = h * min(ratio, max(0.5, s.tune[8] / s.contraction))
     run.h = h_new
     s.wait -= 1
     if s.contraction >= _SLOW:
@@ -650,7 +695,7 @@ def _move_on(w, t, h):
     stages = s.stages
     table = table_of(w, stages)
     _stage(w, table, stages - 1, h, w.trial)
-    for k in range(size):
+    for k in range(w.moving):
         s.rate[k] = w.trial[size + k]
         w.now[k] = s.new[k]
     for k in range(stages * size):
@@ -697,26 +742,13 @@ def reject(w, t, h, cause):
 
 
 @njit(cache=True, error_model="numpy")
-def _either(kernel, dense, t, y, context, out):
-    status = call(kernel, t, y, y, context, out)
-    return call(dense, t, y, y, context, out) if status == SINGULAR else status
-
-
-@njit(cache=True, error_model="numpy")
 def resume(w, context):
     """Behind a switch accelerations and multipliers are others; the size of the step stays."""
     s, run = w.s, w.run
     if _either(s.rate_kernel, s.dense_rate, run.t, w.now, context, w.trial) == OK:
         for i in range(w.state):
             s.rate[i] = w.trial[i]
-        if s.accelerations:
-            for i in range(w.n):
-                w.now[w.state + s.rows + i] = w.trial[w.n + i]
-    if s.rows > 0:
-        lam = w.delta
-        if _either(s.multipliers_kernel, s.dense_multipliers, run.t, w.now, context, lam) == OK:
-            for i in range(s.rows):
-                w.now[w.state + i] = lam[i]
+    _complete(w, context, run.t, w.now)
     for i in range(run.size):
         run.y[i] = w.now[i]
     s.first = 1
