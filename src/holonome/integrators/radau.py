@@ -116,8 +116,8 @@ class RadauStepper(ResidualStepper):
 
     @property
     def index1(self) -> bool:
-        """Whether y′ = f(t, y) is evaluated in place of F.  Multipliers and accelerations are then exact at every
-        stage, so that simplified Newton iterations converge faster by a factor O(h).
+        """Whether y′ = f(t, y) is evaluated in place of F.  Multipliers and accelerations are then exact at
+        every stage, so that simplified Newton iterations converge faster by a factor O(h).
         """
         form = self.formulation
         return form.damping is None and isinstance(form, (Index1, UnderlyingODE, CoordinateProjection))
@@ -190,10 +190,7 @@ class RadauStepper(ResidualStepper):
         )
         fields |= {"atol": size, "row_scale": size, "delta": size + 2, "scratch": size + 4}
         fields |= {"yy": 2 * size, "trial": 2 * size + 2, "basis": most + 1}
-        import os
-
-        tune = np.array(eval(os.environ.get("TUNE", "[0.03,1.2,1,4.0,1.0,0.1,0.002,0.1,0.4]")))
-        return fields | dict.fromkeys(("z", "z_before", "f"), most * size) | {"tables": tables, "tune": tune}
+        return fields | dict.fromkeys(("z", "z_before", "f"), most * size) | {"tables": tables}
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
         names = ("njev", "nlu", "newton_failures", "error_failures")

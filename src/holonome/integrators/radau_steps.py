@@ -40,16 +40,22 @@ TABLE = 3 * MOST * MOST + 4 * MOST + 1
 """Numbers of the coefficients of one method; those of fewer stages leave room."""
 
 _SAFETY, _GROW, _SHRINK = 0.9, 8.0, 0.2
-_KEEP_SIZE = 1.2
-"""A step that would grow by less keeps its size and its matrices."""
+_KEEP_SIZE, _KEEP_RATE = 1.2, 0.03
+"""A step that would grow by less keeps its size and its matrices, if Newton's method converges faster than
+that.
+"""
 
-_KEEP_RATE = 0.03
-"""Where Newton's method converges faster, matrices are kept."""
+_SLUGGISH, _LARGEST_RATE = 0.05, 0.2
+"""Where it converges more slowly than the first, the size of the next step is such that its rate, which grows
+with the step, should not exceed the second.
+"""
 
-_SLOW, _PATIENCE = 0.8, 10
-"""A rate of convergence from which on the order falls, and for how many steps it then does not rise."""
+_FAST, _SLOW, _PATIENCE = 0.002, 0.8, 10
+"""Rates of convergence up to which the order rises, and from which on it falls; and for how many steps it
+then does not rise (Hairer & Wanner).
+"""
 
-_FARTHEST = 4.0
+_FARTHEST = 8.0
 """The polynomial of a step is not extrapolated over more than so many of its lengths."""
 
 
@@ -122,7 +128,6 @@ class RadauState(Layout):
     newton_failures: Whole
     error_failures: Whole
     tables: Vector
-    tune: Vector
     basis: Vector
     kinds: Vector
     yy: Vector  # where matrices are evaluated; at first Y and Y′ of the start
@@ -166,9 +171,9 @@ named = RadauState.named()
 
 Work = namedtuple(
     "Work",
-    "memory run s size moving n state residual_kernel factors_kernel solution_kernel matrix_kernel factor_count "
-    "multipliers tolerances error_count newton_count y now z z_before f trial error_weights newton_weights e "
-    "delta scratch factors dense pivots row_scale row_powers column_powers row_shift block",
+    "memory run s size moving n state residual_kernel factors_kernel solution_kernel matrix_kernel "
+    "factor_count multipliers tolerances error_count newton_count y now z z_before f trial error_weights "
+    "newton_weights e delta scratch factors dense pivots row_scale row_powers column_powers row_shift block",
 )
 """The memory taken apart once."""
 
@@ -247,9 +252,9 @@ def _set_tolerances(w):
     """
     s, rtol = w.s, w.run.rtol
     power = (s.stages + 1.0) / (2.0 * s.stages)
-    s.rtol = s.tune[5] * rtol**power
+    s.rtol = 0.1 * rtol**power
     s.stretch = s.rtol / rtol
-    rule = max(10.0 * 2.2e-16 / s.rtol, s.tune[4] * min(0.03, s.rtol ** (1.0 / power - 1.0)))
+    rule = max(10.0 * 2.2e-16 / s.rtol, min(0.03, s.rtol ** (1.0 / power - 1.0)))
     s.bound = s.newton_tolerance if s.newton_tolerance > 0.0 else rule
 
 
@@ -284,7 +289,7 @@ def _predict(w, h):
     table, before = table_of(w, s.stages), table_of(w, s.stages_polynomial)
     ratio = h / s.h_polynomial
     last = s.stages_polynomial
-    if s.first or s.repeated > 1 or ratio > s.tune[3]:
+    if s.first or s.repeated > 1 or ratio > _FARTHEST:
         for i in range(s.stages * size):
             w.z[i] = 0.0
         return
@@ -380,7 +385,7 @@ def _new_matrices(w, context, t, h):
     """
     s, status = w.s, SINGULAR
     s.have_matrix = 0
-    if not s.first and s.tune[2] > 0.0:
+    if not s.first:
         middle = (s.stages - 1) // 2
         table = table_of(w, s.stages)
         _stage(w, table, middle, h, w.y)
@@ -662,18 +667,18 @@ def _choose(w, h, h_new):
     """Order and size of the next step; both are kept where the matrices serve again."""
     run, s = w.run, w.s
     ratio = h_new / h
-    converges = s.contraction <= s.tune[0]
+    converges = s.contraction <= _KEEP_RATE
     if not converges:
         s.have_matrix = 0
-    if s.h_of_matrix == h and 1.0 <= ratio <= s.tune[1] and converges:
+    if s.h_of_matrix == h and 1.0 <= ratio <= _KEEP_SIZE and converges:
         h_new = h
-    if s.contraction > s.tune[7]:
-        h_new = h * min(ratio, max(0.5, s.tune[8] / s.contraction))
+    if s.contraction > _SLUGGISH:
+        h_new = h * min(ratio, max(0.5, _LARGEST_RATE / s.contraction))
     run.h = h_new
     s.wait -= 1
     if s.contraction >= _SLOW:
         _lower(w)
-    elif s.contraction <= s.tune[6] and s.wait <= 0 and s.stages < s.most and 0.8 <= ratio <= 1.25:
+    elif s.contraction <= _FAST and s.wait <= 0 and s.stages < s.most and 0.8 <= ratio <= 1.25:
         s.stages += 2
         _set_tolerances(w)
 
