@@ -132,10 +132,14 @@ class RadauStepper(ResidualStepper):
         fields = self.residual_fields() | self._complex_fields() | self._costs() | self._vectors()
         system, found = self.system, kernels(self.system)
         fewest, most = self.integrator.stages
+        residual, size = self.compiled.residual, self.compiled.size
+        index3 = bool(np.any(residual.column_powers > 1))
         fields |= {
             "rows": system.m,
-            "moving": system.state_size if self.index1 else self.compiled.size,
-            "accelerations": self.compiled.residual.accelerations,
+            "index3": index3,
+            "newton_mask": np.ones(size) if index3 else residual.newton_tested,
+            "moving": system.state_size if self.index1 else size,
+            "accelerations": residual.accelerations,
             "rate_kernel": found.derivative,
             "dense_rate": dense_derivative.address,
             "multipliers_kernel": found.multipliers if system.m else 0,

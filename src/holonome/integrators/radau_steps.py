@@ -55,6 +55,11 @@ _FAST, _SLOW, _PATIENCE = 0.002, 0.8, 10
 then does not rise (Hairer & Wanner).
 """
 
+_STRICT = 0.01
+"""By what the tolerance of Newton's method is multiplied at constant steps, which may be smaller than the
+tolerance asks for, and on index 3, where multipliers get its errors divided by h².
+"""
+
 _FARTHEST = 8.0
 """The polynomial of a step is not extrapolated over more than so many of its lengths."""
 
@@ -67,6 +72,7 @@ class RadauState(Layout):
     state: Whole  # numbers of q, v and s
     rows: Whole  # numbers of λ
     multipliers: Whole  # unknowns after the state whose rows are constraints
+    index3: Whole
     accelerations: Whole  # whether the unknowns after λ are the accelerations
     moving: (
         Whole  # unknowns that are iterated: all, or q, v and s where y′ = f(t, y) is evaluated instead of F
@@ -255,6 +261,8 @@ def _set_tolerances(w):
     s.rtol = 0.1 * rtol**power
     s.stretch = s.rtol / rtol
     rule = max(10.0 * 2.2e-16 / s.rtol, min(0.03, s.rtol ** (1.0 / power - 1.0)))
+    if w.run.constant > 0.0 or s.index3:
+        rule = max(10.0 * 2.2e-16 / s.rtol, _STRICT * rule)
     s.bound = s.newton_tolerance if s.newton_tolerance > 0.0 else rule
 
 
