@@ -48,6 +48,7 @@ from holonome.integrators.bdf import BDF as BDF
 from holonome.integrators.contract import Integrator as Integrator
 from holonome.integrators.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
+from holonome.integrators.radau import Radau as Radau
 from holonome.integrators.rattle import Rattle as Rattle
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau

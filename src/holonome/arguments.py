@@ -176,6 +176,13 @@ def _truth(value: Any) -> bool:
     return bool(value)
 
 
+def _radau_order(value: Any) -> int:
+    order = whole(5, 13).read(value)
+    if order not in (5, 9, 13):
+        raise ValueError
+    return order
+
+
 ANYTHING = Kind("anything", lambda value: value)
 FUNCTION = Kind("a function", _callable)
 TRUTH = Kind("True or False", _truth)
@@ -240,6 +247,8 @@ ARGUMENTS: dict[str, Kind] = {
     "rho_inf": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
     "Rattle.order": whole(2, 8),
     "BDF.rate_floor": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
+    "Radau.order": either(one_of("adaptive"), Kind("5, 9 or 13", _radau_order)),
+    "Radau.newton_tolerance": optional(POSITIVE),
     # formulations
     "error_test": one_of("q", "qv", "all"),
     "newton_test": one_of("q", "qv", "all"),

@@ -99,7 +99,15 @@ LIMITS = [
     ),
     Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
     Row(
-        ("index1", "index3", "baumgarte*", "*no projection*", "gen-alpha"),
+        (
+            "index1",
+            "index3",
+            "index3, Radau",
+            "ggl, Radau",
+            "baumgarte*",
+            "*no projection*",
+            "gen-alpha",
+        ),
         "invariant",
         "sampled",
         "begins anew at ticks, where it has drifted off the constraints; there the invariant changes",

@@ -148,7 +148,9 @@ def test_states() -> None:
     def error(step: float) -> np.ndarray:
         sol = hn.solve(system, (0, 1), [1.0, 0.0], [0.0, 0.0], method=method("ggl", 0.7, step))
         exact = hn.solve(system, (0, 1), [1.0, 0.0], [0.0, 0.0], rtol=1e-12, t_eval=sol.t)
-        return np.array([np.max(np.abs(getattr(sol, p) - getattr(exact, p))[:, 1:]) for p in ("q", "s", "lam")])
+        return np.array(
+            [np.max(np.abs(getattr(sol, p) - getattr(exact, p))[:, 1:]) for p in ("q", "s", "lam")]
+        )
 
     assert np.all(np.abs(np.log2(error(0.01) / error(0.005)) - 2) < 0.2)
 
@@ -161,16 +163,22 @@ def test_backward_in_time() -> None:
 
 
 def test_redundant_rows() -> None:
-    twice = hn.System(np.eye(2), lambda: np.array([0.0, -9.81]), lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2]))
+    twice = hn.System(
+        np.eye(2), lambda: np.array([0.0, -9.81]), lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2])
+    )
     once = hn.System(np.eye(2), lambda: np.array([0.0, -9.81]), lambda q: q @ q - 1)
     for form in FORMS:
-        ends = [hn.solve(s, (0, 2), [1.0, 0.0], method=method(form, 0.9, 0.01)).q[:, -1] for s in (twice, once)]
+        ends = [
+            hn.solve(s, (0, 2), [1.0, 0.0], method=method(form, 0.9, 0.01)).q[:, -1] for s in (twice, once)
+        ]
         assert np.max(np.abs(ends[0] - ends[1])) < 1e-11
 
 
 def test_switch_in_time() -> None:
     """Accelerations jump; no step crosses that, and λ is right at once behind it."""
-    system = hn.System(np.eye(2), lambda t: np.array([np.where(t > 0.3, 5.0, 0.0), -9.81]), lambda q: q @ q - 1)
+    system = hn.System(
+        np.eye(2), lambda t: np.array([np.where(t > 0.3, 5.0, 0.0), -9.81]), lambda q: q @ q - 1
+    )
     sol = hn.solve(system, (0, 1), [0.0, -1.0], [0.0, 0.0], method=method("index 3", 0.8, 0.01))
     exact = hn.solve(system, (0, 1), [0.0, -1.0], [0.0, 0.0], rtol=1e-12, t_eval=sol.t)
     assert np.max(np.abs(sol.lam - exact.lam)[0][2:]) < 1e-2
@@ -182,7 +190,9 @@ def test_rho_is_checked(rho: Any) -> None:
         GeneralizedAlpha(rho)
 
 
-@pytest.mark.parametrize("form", [hn.CoordinateProjection(), hn.CoordinateSplit(), hn.SRM(), hn.Hamiltonian()])
+@pytest.mark.parametrize(
+    "form", [hn.CoordinateProjection(), hn.CoordinateSplit(), hn.SRM(), hn.Hamiltonian()]
+)
 def test_forms_that_do_not_fit(form: Any) -> None:
     with pytest.raises(TypeError, match="nearest sensible choices"):
         hn.Method(form, GeneralizedAlpha())

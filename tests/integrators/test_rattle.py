@@ -24,7 +24,11 @@ def rod(q):
 @functools.cache
 def spherical_pendulum() -> hn.System:
     return hn.System(
-        np.eye(3), lambda: np.array([0.0, 0.0, -9.81]), rod, potential=lambda q: 9.81 * q[2], names=["x", "y", "z"]
+        np.eye(3),
+        lambda: np.array([0.0, 0.0, -9.81]),
+        rod,
+        potential=lambda q: 9.81 * q[2],
+        names=["x", "y", "z"],
     )
 
 
@@ -149,7 +153,9 @@ def test_pendulum_in_closed_form() -> None:
 
 def flow(system, y: np.ndarray, h: float, steps: int, name: str) -> np.ndarray:
     n = system.n
-    sol = hn.solve(system, (0, steps * h), y[:n], y[n:], method=name, step=h, atol=1e-14, rtol=1e-13, repair=True)
+    sol = hn.solve(
+        system, (0, steps * h), y[:n], y[n:], method=name, step=h, atol=1e-14, rtol=1e-13, repair=True
+    )
     return np.concatenate([sol.q[:, -1], sol.v[:, -1]])
 
 
@@ -215,7 +221,14 @@ def energy_errors(steps: int) -> np.ndarray:
     system, q0, v0 = PROBLEMS["spherical pendulum"]()
     end = 0.01 * steps
     sol = hn.solve(
-        system, (0, end), q0, v0, method="rattle", step=0.01, t_eval=np.linspace(0, end, 2001), max_steps=2 * steps
+        system,
+        (0, end),
+        q0,
+        v0,
+        method="rattle",
+        step=0.01,
+        t_eval=np.linspace(0, end, 2001),
+        max_steps=2 * steps,
     )
     assert sol.success
     assert max(sol.drift) < 1e-13
@@ -240,15 +253,17 @@ def test_energy_over_a_million_steps() -> None:
 
 def test_kepler() -> None:
     """On an ellipse of eccentricity 0.6, angular momentum to rounding, energy bounded, the ellipse turns."""
-    system = hn.System(
-        np.eye(2), lambda q: -q / np.sqrt(q @ q) ** 3, potential=lambda q: -1 / np.sqrt(q @ q)
+    system = hn.System(np.eye(2), lambda q: -q / np.sqrt(q @ q) ** 3, potential=lambda q: -1 / np.sqrt(q @ q))
+    sol = hn.solve(
+        system, (0, 200 * 2 * math.pi), [0.4, 0.0], [0.0, 2.0], method="rattle", step=0.01, max_steps=10**6
     )
-    sol = hn.solve(system, (0, 200 * 2 * math.pi), [0.4, 0.0], [0.0, 2.0], method="rattle", step=0.01, max_steps=10**6)
     L = sol.q[0] * sol.v[1] - sol.q[1] * sol.v[0]
     assert np.max(np.abs(L - 0.8)) < 1e-13
     error = np.abs(sol.energy - sol.energy[0])
     assert error[-1000:].max() < 1.1 * error[:1000].max() < 1e-2
-    runge = np.array([sol.v[1] * L - sol.q[0] / np.hypot(*sol.q), -sol.v[0] * L - sol.q[1] / np.hypot(*sol.q)])
+    runge = np.array(
+        [sol.v[1] * L - sol.q[0] / np.hypot(*sol.q), -sol.v[0] * L - sol.q[1] / np.hypot(*sol.q)]
+    )
     turned = np.unwrap(np.arctan2(runge[1], runge[0]))
     assert abs(turned[-1]) > 0.05  # a symplectic method shifts the phase instead
     fine = hn.solve(system, (0, 10 * 2 * math.pi), [0.4, 0.0], [0.0, 2.0], method="rattle8", step=0.02)
@@ -259,7 +274,14 @@ def test_henon_heiles() -> None:
     """At E = 1/12 the motion is regular: no energy is gained or lost in ten thousand periods."""
     q0, v0 = [0.0, 0.1], [math.sqrt(2 * (1 / 12 - (0.01 / 2 - 0.001 / 3))), 0.0]
     sol = hn.solve(
-        henon_heiles(), (0, 60_000), q0, v0, method="rattle4", step=0.5, t_eval=np.linspace(0, 6e4, 1001), max_steps=10**6
+        henon_heiles(),
+        (0, 60_000),
+        q0,
+        v0,
+        method="rattle4",
+        step=0.5,
+        t_eval=np.linspace(0, 6e4, 1001),
+        max_steps=10**6,
     )
     assert sol.energy[0] == pytest.approx(1 / 12)
     assert np.max(np.abs(sol.energy - 1 / 12)) < 2e-4
@@ -319,7 +341,9 @@ def test_states_that_are_integrals() -> None:
 
 
 def test_redundant_rows() -> None:
-    twice = hn.System(np.eye(2), lambda: np.array([0.0, -9.81]), lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2]))
+    twice = hn.System(
+        np.eye(2), lambda: np.array([0.0, -9.81]), lambda q: np.array([q @ q - 1, 2 * (q @ q) - 2])
+    )
     once = hn.System(np.eye(2), lambda: np.array([0.0, -9.81]), rod)
     ends = [hn.solve(s, (0, 3), [1.0, 0.0], method="rattle4", step=0.01).q[:, -1] for s in (twice, once)]
     assert np.max(np.abs(ends[0] - ends[1])) < 1e-12

@@ -58,10 +58,14 @@ class Hamiltonian(Formulation):
         if not system.n:
             return f"Rattle needs positions and momenta, and an ODE has neither; {instead}"
         if _states_act(system.model):
-            return f"Rattle needs first-order states that are integrals along the motion, with rates, masses and "\
+            return (
+                f"Rattle needs first-order states that are integrals along the motion, with rates, masses and "
                 f"constraints that do not depend on them; {instead}"
+            )
         if system.model.h.numel():
-            return f"Rattle needs position constraints; velocity constraints leave no symplectic flow; {instead}"
+            return (
+                f"Rattle needs position constraints; velocity constraints leave no symplectic flow; {instead}"
+            )
         if system.model.I.numel():
             return "Rattle keeps what its flow keeps, and cannot be held to an invariant; leave that out"
         if system.model.lam.numel():
@@ -89,7 +93,9 @@ def _not_traced(system: Any, instead: str) -> str | None:
         return f"Rattle needs {asks[0]} as an expression where it depends on v, and it cannot be traced; {instead}"
     if (system.supplied or system.unknowns) and is_implicit(system.model):
         what = "functions that cannot be traced" if system.supplied else "unknowns w"
-        return f"Rattle needs a constant M and forces that do not depend on v where there are {what}; {instead}"
+        return (
+            f"Rattle needs a constant M and forces that do not depend on v where there are {what}; {instead}"
+        )
     return None
 
 
@@ -153,7 +159,11 @@ class MomentumKernels:
             M = model.M
             F = ca.vertcat((q - q0) - (h * b + carry), M @ (b - v0) + C0.T @ lam, g)
             J = ca.blockcat(
-                [[ca.SX.eye(n), -h * ca.SX.eye(n), ca.SX(n, m)], [ca.SX(n, n), M, C0.T], [C, ca.SX(m, n), none]]
+                [
+                    [ca.SX.eye(n), -h * ca.SX.eye(n), ca.SX(n, m)],
+                    [ca.SX(n, n), M, C0.T],
+                    [C, ca.SX(m, n), none],
+                ]
             )
             y = ca.vertcat(q, b, model.s, lam, a, q0, carry, v0, t0, s0, entries)
             return Stage(ca.vertcat(q, b, lam), y, h, ca.sparsify(J), F, range(2 * n, 2 * n + m))
