@@ -22,7 +22,7 @@ from holonome.equations.program import Program
 from holonome.machine.context import PARAMETERS, SINGULAR, Block
 from holonome.machine.sincos import sines_and_cosines
 
-_FLAGS = "contract arcp"
+FLAGS = "contract arcp"
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _COMPARISONS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INTRINSICS = {
@@ -71,7 +71,7 @@ class Writer:
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
         self.declarations.add(f"declare double @{function}({', '.join(['double'] * len(arguments))})")
-        return self.value(f"call {_FLAGS} double @{function}({', '.join(f'double {a}' for a in arguments)})")
+        return self.value(f"call {FLAGS} double @{function}({', '.join(f'double {a}' for a in arguments)})")
 
     def constant(self, value: float) -> str:
         return "0x" + struct.pack(">d", value).hex()
@@ -87,7 +87,7 @@ class Writer:
         has them under the same name.
         """
         if name in _BINARY:
-            return self.value(f"{_BINARY[name]} {_FLAGS} double {a[0]}, {a[1]}")
+            return self.value(f"{_BINARY[name]} {FLAGS} double {a[0]}, {a[1]}")
         if name in _INTRINSICS:
             return self.call(f"llvm.{_INTRINSICS[name]}.f64", a)
         if name in _COMPARISONS:
@@ -96,11 +96,11 @@ class Writer:
             case "neg":
                 return self.value(f"fneg double {a[0]}")
             case "sq":
-                return self.value(f"fmul {_FLAGS} double {a[0]}, {a[0]}")
+                return self.value(f"fmul {FLAGS} double {a[0]}, {a[0]}")
             case "twice":
-                return self.value(f"fadd {_FLAGS} double {a[0]}, {a[0]}")
+                return self.value(f"fadd {FLAGS} double {a[0]}, {a[0]}")
             case "inv":
-                return self.value(f"fdiv {_FLAGS} double 1.0, {a[0]}")
+                return self.value(f"fdiv {FLAGS} double 1.0, {a[0]}")
             case "not":
                 return self.as_double(self.value(f"fcmp oeq double {a[0]}, 0.0"))
             case "and" | "or":
@@ -232,7 +232,7 @@ def assembly(program: Program, name: str, suppliers: Sequence[int] = (), block: 
     write.lines.append(f"%p = getelementptr double, ptr %context, i64 {PARAMETERS}")
     for number, offset in enumerate(suppliers):
         _call_supplier(write, number, offset)
-    values = _write_operations(write, program, block)
+    values = write_operations(write, program, block)
     margins = [values[number] for output in program.outputs[1:] for number in output.operations]
     regular = write.value(f"fcmp ogt double {margins[0] if margins else '1.0'}, 0.0")
     return write.function(name, write.value(f"select i1 {regular}, i32 0, i32 {SINGULAR}"))
@@ -252,7 +252,7 @@ def _call_supplier(write: Writer, number: int, offset: int) -> None:
     ]
 
 
-def _write_operations(write: Writer, program: Program, block: int) -> dict[int, str]:
+def write_operations(write: Writer, program: Program, block: int) -> dict[int, str]:
     """All operations, and behind each the stores of the results that it gives; returns the values."""
     operations, values = program.operations, dict[int, str]()
     full = len(write.lines) + block
