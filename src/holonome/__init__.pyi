@@ -48,6 +48,7 @@ from holonome.integrators.contract import Integrator as Integrator
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
+from holonome.integrators.taylor import Taylor as Taylor
 from holonome.problem import bushing as bushing
 from holonome.problem.contact import Contact as Contact
 from holonome.problem.drawing import Drawing as Drawing

@@ -77,6 +77,11 @@ METHODS = {
 }
 
 
+_, _write_order = TaylorState.stretch("order", "exponent", OWN)
+_REMAINDER = 0.5
+"""What a step leaves out, in units of the tolerance."""
+
+
 class TaylorStepper(Stepper):
     """Taylor series of the underlying ODE."""
 
@@ -90,6 +95,7 @@ class TaylorStepper(Stepper):
         self.layout_key = ("taylor", order, self.formulation)
         self.projects_anyway = self.formulation.projects
         self.columns = self.system.state_size
+        self._chosen: dict[tuple[int | None, float], tuple] = {}
         self.piecewise = self.series.series.piecewise
 
     @property
@@ -126,15 +132,21 @@ class TaylorStepper(Stepper):
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """Enter the order; the compiled loop itself checks the start, unless it is known to be consistent."""
         self.prepare_context(context)
-        self.enter_order(memory, self.order or self.series.best_order(float(RunState.of(memory)["rtol"])))
+        self.enter_order(memory, self.order, float(memory[RunState.places.rtol]))
         if beginning.trusted:
             TaylorState.set(memory, OWN, scale_q=0.0, scale_v=0.0, check=rk.TRUSTED)
             self._require_regular(memory, context, beginning)
         return OK
 
-    def enter_order(self, memory: np.ndarray, order: int) -> None:
-        exponent = 0.5 if self.piecewise else 1 / (order + 1)
-        TaylorState.set(memory, OWN, order=order, exponent=exponent, series=self.series.address(order))
+    def enter_order(self, memory: np.ndarray, order: int | None, rtol: float) -> None:
+        """Choose the order for a tolerance, and enter what follows from it."""
+        if (order, rtol) not in self._chosen:
+            chosen = order or self.series.best_order(rtol)
+            ratio = rtol ** (1 / chosen)
+            safe = _REMAINDER * (1 - ratio) / ratio**2
+            exponent = 0.5 if self.piecewise else 1 / (chosen + 1)
+            self._chosen[order, rtol] = chosen, self.series.address(chosen), safe, exponent
+        _write_order(memory, *self._chosen[order, rtol])
 
     def _require_regular(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> None:
         """Raise where rows depend on each other at the start: the series have no other elimination."""
@@ -172,7 +184,7 @@ class TaylorOutput(RungeKuttaOutput):
         stepper, (times, states) = self.stepper, self._begins
         memory = stepper.memory(0)
         RunState.set(memory, t_start=times[0], t_end=self.record.t_end)
-        stepper.enter_order(memory, int(self.record.steps[0, 5]))
+        stepper.enter_order(memory, int(self.record.steps[0, 5]), 0.5)
         scale_q, scale_v = self._scales(states)
         TaylorState.set(memory, OWN, scale_q=scale_q, scale_v=scale_v)
         return steps.evaluate_many(memory, context, times, states, self._steps_with(wanted), wanted, out)

@@ -10,14 +10,13 @@ import casadi as ca
 from holonome.dynamics.kernels import kernels
 from holonome.equations.program import Program
 from holonome.equations.series import Series
-from holonome.machine.compiled import made_once
 from holonome.machine.kernel import ARGUMENTS, BLOCK, OPTIMISED_UP_TO, Kernel, compiled
 from holonome.machine.series import is_straight, series_assembly
 from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
 
 LARGEST_ORDER, _LARGEST_CHOSEN, _SMALLEST_CHOSEN = 40, 32, 6
-_AROUND_A_STEP = 1200
+_AROUND_A_STEP = 2200
 """Instructions of a step beside its series and its projection."""
 
 
@@ -36,6 +35,7 @@ class SeriesKernels:
         self.series = Series.of(Program.of(function))
         self.straight = is_straight(self.series)
         self._works: dict[int, int] = {}
+        self._best: dict[float, int] = {}
 
     def _refuse_called(self, out: ca.SX) -> None:
         """Raise if the accelerations contain what is not an expression."""
@@ -78,15 +78,13 @@ class SeriesKernels:
         vectors = -(-len(self.series.convolutions) // 8)
         return len(self.series.operations) + order * self.series.cost + 1.5 * vectors * order * order
 
-    @made_once
-    def _projection_cost(self) -> float:
-        return kernels(self.system).instructions[1]
-
     def best_order(self, rtol: float) -> int:
         """The order with the least cost for a unit of time, where steps are ρ rtol^(1/N) long."""
-        fixed, log = _AROUND_A_STEP + self._projection_cost, -math.log(rtol)
-        orders = range(_SMALLEST_CHOSEN, _LARGEST_CHOSEN + 1)
-        return min(orders, key=lambda N: (fixed + self.cost(N)) * math.exp(log / N))
+        if rtol not in self._best:
+            fixed, log = _AROUND_A_STEP + kernels(self.system).instructions[1], -math.log(rtol)
+            orders = range(_SMALLEST_CHOSEN, _LARGEST_CHOSEN + 1)
+            self._best[rtol] = min(orders, key=lambda N: (fixed + self.cost(N)) * math.exp(log / N))
+        return self._best[rtol]
 
 
 def _refuse(system: System) -> None:

@@ -5,8 +5,9 @@ At the beginning of a step the coefficients of
     y(t + s σ) = Σ y_k s^k,     k ≤ N,
 
 are known, with a unit of time σ, the size of the step before.  The step is as long as the last two of them
-allow (Jorba & Zou 2005): in units of the tolerances neither |y_N| s^N nor |y_{N−1}| s^{N−1} may exceed one.
-What is left out is then smaller, usually by the ratio of two coefficients.  The sum at the end is corrected
+allow (Jorba & Zou 2005): in units of the tolerances neither |y_N| s^N nor |y_{N−1}| s^{N−1} may exceed a
+bound, with which the terms that are left out sum up to half of the tolerance if they go on as a geometric
+series.  The sum at the end is corrected
 by Newton steps until it lies on the manifold to rounding.
 
 The series does not know what happens on the way: a force may have a kink there.  So the derivative of the sum
@@ -40,8 +41,6 @@ from holonome.machine.series import ORDER, UNIT
 
 _GROW = 10.0
 _GROW_PIECEWISE = 2.0
-_SAFE = 0.5
-"""The last two terms may reach this part of the tolerance."""
 _FAR, _ATTEMPTS = 100.0, 8
 """A unit of time that is so many times too long or too short is replaced, so many times at most."""
 
@@ -49,13 +48,15 @@ _FAR, _ATTEMPTS = 100.0, 8
 class TaylorState(Layout):
     """The integrator's part of the memory."""
 
-    coordinates: Whole
     order: Whole
+    series: Whole  # address
+    safe: Real  # how large, in units of the tolerance, the last terms of a step may be
+    exponent: Real  # of the step size control after a rejection
+    coordinates: Whole
     project: Whole  # whether steps end on the manifold
     check: Whole  # what has to be checked at the start
     piecewise: Whole  # whether the model has piecewise functions
-    series: Whole  # addresses
-    derivative: Whole
+    derivative: Whole  # addresses
     projection: Whole
     dense_derivative: Whole
     dense_projection: Whole
@@ -63,7 +64,7 @@ class TaylorState(Layout):
     current: Whole  # which of the two series begins at the present point
     unit: Real  # σ of the present series, and of the one before
     unit_old: Real
-    exponent: Real  # of the step size control after a rejection
+    longest: Real  # step that the series at the new point allows
     after_rejection: Whole
     kappa: Real  # constant of Newton's quadratic convergence, as measured
     scale_q: Real  # the largest position and velocity so far
@@ -163,7 +164,7 @@ def longest_step(w, series, unit):
         other += y * y
     if last == 0.0 and other == 0.0:
         return math.inf
-    scale = 1.0 / (_SAFE * _SAFE * w.size)
+    scale = 1.0 / (w.s.safe * w.s.safe * w.size)
     growth = max(math.log(last * scale) / w.order, math.log(other * scale) / (w.order - 1))
     return unit * math.exp(-0.5 * growth) if last + other < math.inf else math.nan
 
@@ -255,8 +256,10 @@ def attempt(w, context, t, h):
         return loop.NOT_FINITE
     if cause == 0 and run.error > 1.0 and run.constant == 0.0:
         return loop.ERROR_TEST
-    if cause == 0 and not longest_step(w, former(w), abs(h)) > 0.0:
-        return loop.NOT_FINITE
+    if cause == 0:
+        w.s.longest = longest_step(w, former(w), abs(h))
+        if not w.s.longest > 0.0:
+            return loop.NOT_FINITE
     return cause
 
 
@@ -337,7 +340,7 @@ def accept(w, steps, row, t, h, t_new):
     if run.constant == 0.0:
         most = _GROW_PIECEWISE if s.piecewise else _GROW
         most = 1.0 if s.after_rejection else most
-        run.h = min(longest_step(w, present(w), s.unit), most * abs(h), run.h_max)
+        run.h = min(s.longest, most * abs(h), run.h_max)
     s.after_rejection = 0
 
 
