@@ -215,9 +215,7 @@ class _Builder:
         if not self.is_series(w):
             return Row(((a, w if sign > 0 else self.negative(w)),))
         factor = None if sign > 0 else self.number(-1.0)
-        return Row(
-            ((a, w if sign > 0 else self.negative(w)),), (), ((self.convolution(a, w, True), factor),)
-        )
+        return Row(((a, w if sign > 0 else self.negative(w)),), (), ((self.convolution(a, w, True), factor),))
 
     def quotient(self, c: int, a: int, w: int, sign: float = 1.0) -> Row:
         """Of c with w c′ = ± a′."""
@@ -241,7 +239,11 @@ class _Builder:
             case "sin" | "sinh":
                 return "integral", 1.0, apply("cos" if name == "sin" else "cosh", a)
             case "cos" | "cosh":
-                return "integral", -1.0 if name == "cos" else 1.0, apply("sin" if name == "cos" else "sinh", a)
+                return (
+                    "integral",
+                    -1.0 if name == "cos" else 1.0,
+                    apply("sin" if name == "cos" else "sinh", a),
+                )
             case "tan":
                 return "integral", 1.0, apply("add", one, apply("sq", c))
             case "tanh":

@@ -7,7 +7,7 @@ The mathematics of a step is in :mod:`holonome.integrators.taylor_steps`, the re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from holonome.integrators import taylor_steps as steps
 from holonome.integrators.contract import Beginning, DenseOutput, Integrator, Record, Request, Stepper
 from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.runge_kutta import RungeKuttaOutput
-from holonome.integrators.taylor_series import SeriesKernels
+from holonome.integrators.taylor_series import LARGEST_ORDER, SeriesKernels
 from holonome.integrators.taylor_steps import TaylorState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
@@ -35,7 +35,7 @@ class Taylor(Integrator):
     Parameters
     ----------
     order
-        Order of the series, from 2 to 40; None chooses it by the tolerance and the size of the model.
+        Order of the series, from 2 to 32; None chooses it by the tolerance and the size of the model.
     step
         Constant step size; None chooses it by the tolerances.
 
@@ -108,7 +108,7 @@ class TaylorStepper(Stepper):
 
     def _own(self) -> list:
         system, compiled, size = self.system, kernels(self.system), self.columns
-        room, rows = padded(size), 1 + self.series.largest(self.order)
+        room, rows = padded(size), 1 + LARGEST_ORDER
         fields = {
             "coordinates": system.n,
             "project": self.formulation.projects and system.projects,
@@ -121,7 +121,7 @@ class TaylorStepper(Stepper):
             "rows": rows,
             "kappa": 10.0,
             "coefficients": 2 * rows * room,
-            "work": self.series.work(rows - 1),
+            "work": self.series.work,
             "z": room,
             "rate": room,
             "error": room + 4,

@@ -10,12 +10,17 @@ import casadi as ca
 from holonome.dynamics.kernels import kernels
 from holonome.equations.program import Program
 from holonome.equations.series import Series
-from holonome.machine.kernel import ARGUMENTS, BLOCK, OPTIMISED_UP_TO, Kernel, compiled
-from holonome.machine.series import is_straight, series_assembly
+from holonome.machine.compiled import made_once
+from holonome.machine.kernel import ARGUMENTS, BLOCK, Kernel, compiled
+from holonome.machine.series import Code, is_straight, series_assembly
 from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
 
-LARGEST_ORDER, _LARGEST_CHOSEN, _SMALLEST_CHOSEN = 40, 32, 6
+LARGEST_ORDER, _SMALLEST_CHOSEN = 32, 6
+_OPTIMISED_UP_TO = 5000
+"""Instructions.  Optimising takes twenty times as long and makes code twice as fast; LLVM's next level takes
+twice as long again, for nothing.
+"""
 _AROUND_A_STEP = 2200
 """Instructions of a step beside its series and its projection."""
 
@@ -34,7 +39,6 @@ class SeriesKernels:
         function = ca.Function("series", inputs, outputs, list(ARGUMENTS), names, {"cse": True})
         self.series = Series.of(Program.of(function))
         self.straight = is_straight(self.series)
-        self._works: dict[int, int] = {}
         self._best: dict[float, int] = {}
 
     def _refuse_called(self, out: ca.SX) -> None:
@@ -48,19 +52,14 @@ class SeriesKernels:
                 )
         if system.solvers(out):
             raise ValueError(
-                "method: 'taylor' cannot follow variables that are solved for inside an evaluation (unknowns, "
-                "or forces that depend on lam); use 'dop853'"
+                "method: 'taylor' cannot follow variables that are solved for inside an evaluation, "
+                "unknowns or multipliers on which forces depend; use 'dop853'"
             )
 
-    def largest(self, order: int | None) -> int:
-        """The largest order that may be asked for in a run."""
-        return order or _LARGEST_CHOSEN
-
-    def work(self, order: int) -> int:
-        """Size of the work space up to this order."""
-        if order not in self._works:
-            self._works[order] = series_assembly(self.series, "series", order).work
-        return self._works[order]
+    @made_once
+    def work(self) -> int:
+        """Size of the work space."""
+        return self._code(LARGEST_ORDER).work
 
     def address(self, order: int) -> int:
         """Address of the kernel for an order."""
@@ -68,10 +67,20 @@ class SeriesKernels:
         return self.system.compiled.once(("series", self, made_for), lambda: self._compile(made_for)).address
 
     def _compile(self, order: int) -> Kernel:
-        length = len(self.series.operations) + self.series.cost
-        optimised = self.straight or length <= OPTIMISED_UP_TO
-        code = series_assembly(self.series, "series", order, 0 if optimised else BLOCK)
-        return compiled(code.text, "series", 2 if optimised else 0, length)
+        code = self._code(order)
+        return compiled(code.text, "series", self._level, self._length)
+
+    def _code(self, order: int) -> Code:
+        return series_assembly(self.series, "series", order, 0 if self.straight else BLOCK)
+
+    @property
+    def _length(self) -> int:
+        return len(self.series.operations) + self.series.cost
+
+    @property
+    def _level(self) -> int:
+        """How well the code is optimised."""
+        return 1 if self.straight or self._length <= _OPTIMISED_UP_TO else 0
 
     def cost(self, order: int) -> float:
         """Instructions of a series of this order, with those of its convolutions."""
@@ -82,7 +91,7 @@ class SeriesKernels:
         """The order with the least cost for a unit of time, where steps are ρ rtol^(1/N) long."""
         if rtol not in self._best:
             fixed, log = _AROUND_A_STEP + kernels(self.system).instructions[1], -math.log(rtol)
-            orders = range(_SMALLEST_CHOSEN, _LARGEST_CHOSEN + 1)
+            orders = range(_SMALLEST_CHOSEN, LARGEST_ORDER + 1)
             self._best[rtol] = min(orders, key=lambda N: (fixed + self.cost(N)) * math.exp(log / N))
         return self._best[rtol]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holonome.equations.program import Program
 from holonome.machine.context import PARAMETERS, SINGULAR, Block
@@ -232,7 +232,15 @@ def assembly(program: Program, name: str, suppliers: Sequence[int] = (), block: 
     write.lines.append(f"%p = getelementptr double, ptr %context, i64 {PARAMETERS}")
     for number, offset in enumerate(suppliers):
         _call_supplier(write, number, offset)
-    values = write_operations(write, program, block)
+    entries, result = defaultdict[int, list[int]](list), program.outputs[0]
+    for position, number in zip(result.positions, result.operations, strict=True):
+        entries[number].append(position)
+
+    def store(number: int, value: str) -> None:
+        for row in entries.get(number, ()):
+            write.store(value, "%out", row)
+
+    values = write_operations(write, program.operations, block, store)
     margins = [values[number] for output in program.outputs[1:] for number in output.operations]
     regular = write.value(f"fcmp ogt double {margins[0] if margins else '1.0'}, 0.0")
     return write.function(name, write.value(f"select i1 {regular}, i32 0, i32 {SINGULAR}"))
@@ -252,9 +260,11 @@ def _call_supplier(write: Writer, number: int, offset: int) -> None:
     ]
 
 
-def write_operations(write: Writer, program: Program, block: int) -> dict[int, str]:
-    """All operations, and behind each the stores of the results that it gives; returns the values."""
-    operations, values = program.operations, dict[int, str]()
+def write_operations(
+    write: Writer, operations: Sequence[tuple], block: int, store: Callable[[int, str], None]
+) -> dict[int, str]:
+    """All operations, and behind each what ``store`` does with its number and value; returns the values."""
+    values = dict[int, str]()
     full = len(write.lines) + block
 
     def emit(number: int) -> None:
@@ -279,14 +289,10 @@ def write_operations(write: Writer, program: Program, block: int) -> dict[int, s
             pairs = sines_and_cosines(write, [values[i] for i in angles])
             for users, pair in zip(angles.values(), pairs, strict=True):
                 values |= {number: pair[operations[number][0] == "cos"] for number in users}
-    entries, result = defaultdict[int, list[int]](list), program.outputs[0]
-    for position, number in zip(result.positions, result.operations, strict=True):
-        entries[number].append(position)
     for number in range(len(operations)):
         if number not in values:
             emit(number)
-        for row in entries.get(number, ()):
-            write.store(values[number], "%out", row)
+        store(number, values[number])
     return values
 
 

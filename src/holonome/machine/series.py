@@ -16,9 +16,9 @@ operations they belong to.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from typing import NamedTuple
 
-from holonome.equations.program import Output, Program
 from holonome.equations.series import Convolution, Series, Term
 from holonome.machine.context import PARAMETERS, SINGULAR
 from holonome.machine.layout import padded
@@ -36,7 +36,7 @@ _MOST_VECTORS = 4
 
 class Code(NamedTuple):
     """A kernel: z begins with N and the unit of time and is work space of this size, out receives N + 1 rows
-    of `padded` length, the coefficients of y for time in that unit, in which they neither overflow nor vanish.
+    of `padded` length, the coefficients of y for time in that unit.
     """
 
     text: str
@@ -48,12 +48,13 @@ def is_straight(series: Series) -> bool:
     return len(series.convolutions) <= _STRAIGHT_UP_TO
 
 
-def series_assembly(series: Series, name: str, order: int, block: int = 0) -> Code:
-    """LLVM assembly of the kernel for orders up to this one, or for this one if it `is_straight`.
-
-    With ``block`` a basic block has so many lines at most.
+def series_assembly(
+    series: Series, name: str, order: int, block: int = 0, straight: bool | None = None
+) -> Code:
+    """LLVM assembly of the kernel for orders up to this one, or for this one if it is written down
+    ``straight``, by default where that pays.  With ``block`` a basic block of a loop has so many lines at most.
     """
-    kind = _Straight if is_straight(series) else _Looped
+    kind = _Straight if is_straight(series) and straight is None or straight else _Looped
     return kind(series, order, block).code(name)
 
 
@@ -67,22 +68,31 @@ class _Orders(ABC):
         self.write = Writer()
         self.values: dict[int, str] = {}
         self.unit = ""
-        self.state: list[str | None] = []
+        self.state: list[str | None] = [None] * self.size
+        self.entries = defaultdict[int, list[int]](list)
+        for i, number in enumerate(series.outputs):
+            self.entries[number].append(i)
 
     def code(self, name: str) -> Code:
         write, series = self.write, self.series
         write.lines.append(f"%p = getelementptr double, ptr %context, i64 {PARAMETERS}")
-        first = Program(series.program.inputs, tuple(series.operations), (Output(0, 0, (), ()),))
-        self.values = write_operations(write, first, self.block)
         self.unit = write.load("%z", UNIT)
-        for i, number in enumerate(series.outputs):
+        for i in range(self.size):
             write.store(write.load("%y", i), "%out", i)
-            self.state.append(self.times(self.values[number], self.unit))
-            write.store(self.state[i], "%out", self.stride + i)
+        self.values = write_operations(write, series.operations, self.block, self.store_first)
         margin = [self.values[i] for i in series.margin] or ["1.0"]
         regular = write.value(f"fcmp ogt double {margin[0]}, 0.0")
         work = self.higher_orders()
         return Code(write.function(name, write.value(f"select i1 {regular}, i32 0, i32 {SINGULAR}")), work)
+
+    def store_first(self, number: int, value: str) -> None:
+        """What has to be stored of the value of an operation at order 0: order 1 of y."""
+        for i in self.entries.get(number, ()):
+            self.state[i] = self.times(value, self.unit)
+            self.write.store(self.state[i], "%out", self.stride + i)
+
+    def store(self, number: int, value: str | None) -> None:  # noqa: B027
+        """What has to be stored of the k-th coefficient of an operation."""
 
     @abstractmethod
     def higher_orders(self) -> int:
@@ -112,6 +122,7 @@ class _Orders(ABC):
             self.begin_block()
             if name == "input":
                 found[number], depth[number] = self.given(*operands), 0
+                self.store(number, found[number])
                 continue
             total, divided = (
                 self.sum_of(None, [(self.convolved(i), f) for i, f in terms])
@@ -125,9 +136,10 @@ class _Orders(ABC):
                 holds = self.write.nonzero(self.factor(row.condition))
                 total = self.write.value(f"select i1 {holds}, double {total}, double 0.0")
             found[number], depth[number] = total, 1 + max((depth[a] for a, _ in terms), default=0)
+            self.store(number, total)
         return found
 
-    def begin_block(self) -> None:
+    def begin_block(self) -> None:  # noqa: B027
         """End a basic block that has become too long."""
 
     def sum_of(self, total: str | None, terms: list[tuple[str | None, int | None]]) -> str | None:
@@ -202,13 +214,14 @@ class _Straight(_Orders):
         """
         count, lanes, k = len(self.series.convolutions), self.lanes, self.k
         halves: list[str] = []
-        for turn, j in enumerate(sorted(range(2, k - 1), key=lambda j: max(j, k - j))):
+        older = range(2, k - 1) if count else ()
+        for turn, j in enumerate(sorted(older, key=lambda j: max(j, k - j))):
             product = lanes.value(f"fmul {FLAGS}", self.tables[j][0], self.tables[k - j][1])
             if turn < 2:
                 halves.append(product)
             else:
                 halves = [halves[1], lanes.value(f"fadd {FLAGS}", halves[0], product)]
-        if not count or not halves:
+        if not halves:
             return [None] * count
         total = halves[0] if len(halves) == 1 else lanes.value(f"fadd {FLAGS}", *halves)
         if lanes.width == 1:
@@ -252,16 +265,20 @@ class _Looped(_Orders):
         vectors = min(_MOST_VECTORS, -(-count // _LANES))
         self.lanes = self.write.lanes(_LANES)
         self.together = vectors * _LANES
-        self.row = -(-count // self.together) * self.together
-        self.place: dict[int, int] = {}
+        self.row = -(-count // self.together) * self.together if count else 0
+        factors = self._factors()
+        self.place = {number: _FREE + i for i, number in enumerate(factors)}
+        self.sums = -(-(_FREE + len(factors)) // _LANES) * _LANES
+        self.x = self.sums + self.row
+        self.y = self.x + (order + 1) * self.row
+        self.columns_of = defaultdict[int, list[tuple[str, int, bool]]](list)
+        for column, wanted in enumerate(series.convolutions):
+            self.columns_of[wanted.x].append(("x", column, wanted.weighted))
+            self.columns_of[wanted.y].append(("y", column, False))
         self.full = 0
 
     def higher_orders(self) -> int:
         write, row = self.write, self.row
-        self._keep_factors()
-        self.sums = -(-(_FREE + len(self.place)) // _LANES) * _LANES
-        self.x = self.sums + row
-        self.y = self.x + (self.order + 1) * row
         last = write.value(f"fptosi double {write.load('%z', ORDER)} to i64")
         write.lines += [
             f"%higher = icmp sgt i64 {last}, 1",
@@ -275,7 +292,8 @@ class _Looped(_Orders):
         self._constants()
         self._convolve()
         self.full = len(write.lines) + self.block
-        self._store(self.coefficients())
+        self.coefficients()
+        self._store_constants()
         write.lines += [
             "br label %end",
             "end:",
@@ -292,17 +310,19 @@ class _Looped(_Orders):
             lines += [f"br label %{label}", f"{label}:"]
             self.full = len(lines) + self.block
 
-    def _keep_factors(self) -> None:
-        """Store the values of order 0 that later orders need."""
+    def _factors(self) -> list[int]:
+        """The values of order 0 that later orders need, beside numbers."""
         needed = dict[int, None]()
         for row in self.series.rows.values():
             terms: list[Term] = [*row.terms, *row.convolutions, *row.divided]
             needed |= {factor: None for _, factor in terms if factor is not None}
             needed |= {} if row.condition is None else {row.condition: None}
-        for number in needed:
-            if self.series.operations[number][0] != "const":
-                self.place[number] = _FREE + len(self.place)
-                self.write.store(self.values[number], "%z", self.place[number])
+        return [number for number in needed if self.series.operations[number][0] != "const"]
+
+    def store_first(self, number: int, value: str) -> None:
+        super().store_first(number, value)
+        if number in self.place:
+            self.write.store(value, "%z", self.place[number])
 
     def _constants(self) -> None:
         """k and what follows from it."""
@@ -357,18 +377,18 @@ class _Looped(_Orders):
     def over_order(self, value: str) -> str:
         return self.times(value, self.share)
 
-    def _store(self, found: dict[int, str | None]) -> None:
-        """Enter the coefficients into the tables and the next order of y into the result."""
-        write, weighted = self.write, dict[int, str]()
-        for column, wanted in enumerate(self.series.convolutions):
-            x = found[wanted.x] or "0.0"
-            if wanted.weighted:
-                if wanted.x not in weighted:
-                    weighted[wanted.x] = self.times(x, self.weight)
-                x = weighted[wanted.x]
-            write.store(x, self.x_k, column)
-            write.store(found[wanted.y] or "0.0", self.y_k, column)
+    def store(self, number: int, value: str | None) -> None:
+        """Enter a coefficient into the tables, and into the next order of y."""
+        write, value, weighted = self.write, value or "0.0", None
+        for table, column, weight in self.columns_of.get(number, ()):
+            if weight and weighted is None:
+                weighted = self.times(value, self.weight)
+            write.store(weighted if weight and weighted else value, getattr(self, f"{table}_k"), column)
+        for i in self.entries.get(number, ()):
+            write.store(self.times(value, self.next_share), self.out, self.stride + i)
+
+    def _store_constants(self) -> None:
+        """The rates that do not change have no higher orders."""
         for i, number in enumerate(self.series.outputs):
-            rate = found.get(number)
-            value = "0.0" if rate is None else self.times(rate, self.next_share)
-            write.store(value, self.out, self.stride + i)
+            if number not in self.series.rows:
+                self.write.store("0.0", self.out, self.stride + i)

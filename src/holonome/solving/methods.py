@@ -98,7 +98,8 @@ def registry() -> dict[str, Entry]:
     found: dict[str, Any] = {}
     for module in iter_modules(integrators.__path__):
         found |= getattr(import_module(f"{integrators.__name__}.{module.name}"), "METHODS", {})
-    rows = sorted(found.items(), key=lambda row: not {"rate", "series"} & set(row[1][1].needs))  # explicit methods first
+    explicit = {"rate", "series"}
+    rows = sorted(found.items(), key=lambda row: explicit.isdisjoint(row[1][1].needs))  # explicit ones first
     return {name: Entry(Method(*row[:2]), *row[2:]) for name, row in rows}
 
 
