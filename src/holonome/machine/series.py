@@ -52,9 +52,11 @@ def series_assembly(
     series: Series, name: str, order: int, block: int = 0, straight: bool | None = None
 ) -> Code:
     """LLVM assembly of the kernel for orders up to this one, or for this one if it is written down
-    ``straight``, by default where that pays.  With ``block`` a basic block of a loop has so many lines at most.
+    ``straight``, by default where that pays.  A basic block of a loop has so many lines at most.
     """
-    kind = _Straight if is_straight(series) and straight is None or straight else _Looped
+    if straight is None:
+        straight = is_straight(series)
+    kind = _Straight if straight else _Looped
     return kind(series, order, block).code(name)
 
 
