@@ -52,6 +52,7 @@ from holonome.integrators.radau import Radau as Radau
 from holonome.integrators.rattle import Rattle as Rattle
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
+from holonome.integrators.taylor import Taylor as Taylor
 from holonome.problem import bushing as bushing
 from holonome.problem.contact import Contact as Contact
 from holonome.problem.drawing import Drawing as Drawing

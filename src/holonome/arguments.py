@@ -241,6 +241,7 @@ ARGUMENTS: dict[str, Kind] = {
     "inertial": optional(one_of("derived", "in force")),
     "coordinates": one_of("auto", "joint", "absolute"),
     # integrators
+    "Taylor.order": optional(whole(2, 32)),
     "BDF.max_order": whole(1, 6),
     "BDF.order": optional(whole(1, 6)),
     "BDF.newton_tolerance": POSITIVE,

@@ -168,6 +168,7 @@ class Cell:
         self.check_shapes(sol)
         self.check_constraints(sol)
         chosen = np.unique(np.linspace(0, sol.t.size - 1, 9).astype(int))
+        chosen = chosen[np.append(True, np.diff(sol.t[chosen]) != 0)]
         order = chosen if sol.t[0] <= sol.t[-1] else chosen[::-1]
         parts = [*self.parts, *([self.multipliers] if self.problem.unique_multipliers else [])]
         found = {part: getattr(sol, part)[:, order] for part in parts}

@@ -97,6 +97,20 @@ LIMITS = [
         "begins where a run forward has drifted to, off the constraints; there the invariant changes",
         "refused",
     ),
+    Row(
+        "taylor",
+        ("unknowns", "forces of lam", "numba force", "python *"),
+        "*",
+        "every function must be an expression of t, q, v and s",
+        "refused",
+    ),
+    Row(
+        "taylor",
+        ("redundant rows", "massless coordinate", "larger rope"),
+        "*",
+        "has the emitted elimination alone",
+        "refused",
+    ),
     Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
     Row(
         (
