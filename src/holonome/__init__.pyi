@@ -5,6 +5,17 @@ from holonome import control as control
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
+from holonome.analysis.continuation import Branch as Branch
+from holonome.analysis.continuation import BranchPoint as BranchPoint
+from holonome.analysis.equilibrium import Equilibrium as Equilibrium
+from holonome.analysis.equilibrium import equilibrium as equilibrium
+from holonome.analysis.kinematics import Kinematics as Kinematics
+from holonome.analysis.kinematics import kinematics as kinematics
+from holonome.analysis.linearisation import Linearization as Linearization
+from holonome.analysis.linearisation import linearize as linearize
+from holonome.analysis.modes import Mode as Mode
+from holonome.analysis.modes import Modes as Modes
+from holonome.analysis.response import Response as Response
 from holonome.animation import Animation as Animation
 from holonome.animation import animate as animate
 from holonome.bodies import shapes as shapes
@@ -28,6 +39,7 @@ from holonome.errors import ContradictoryConstraints as ContradictoryConstraints
 from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
+from holonome.errors import NoEquilibrium as NoEquilibrium
 from holonome.errors import SingularSystem as SingularSystem
 from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from scipy import sparse
 
+from holonome.bodies import measures
 from holonome.bodies.body import Body
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.equations import Equations
@@ -140,6 +141,33 @@ class BodySystem(System):
 
     def element_named(self, name: str) -> Load | Coupling:
         return _found(self.elements, "force, spring or drive", name)
+
+    @cached_property
+    def quaternions(self) -> list[slice]:
+        """Where unit quaternions lie among the coordinates."""
+        return measures.quaternions(self)
+
+    @cached_property
+    def counted_turns(self) -> list[int]:
+        """Numbers of the first-order states that only count turns."""
+        return measures.counted_turns(self)
+
+    def measured(self, name: str) -> dict[str, ca.SX] | None:
+        """Expressions of the state by name, for outputs and drives."""
+        found = measures.measured(self, name)
+        return super().measured(name) if found is None else found
+
+    def held(self, argument: str, values: Mapping[str, Any], t: float) -> list[tuple[str, ca.SX]]:
+        """What vanishes where joints and bodies have these positions or velocities."""
+        return measures.held(self, argument, values, t)
+
+    def shares(self, t: float, q: np.ndarray, s: np.ndarray, dq: np.ndarray) -> dict[str, float]:
+        """Shares of the bodies in the kinetic energy of a small motion."""
+        return measures.shares(self, t, q, s, dq)
+
+    def turning(self, t: float, q: np.ndarray, s: np.ndarray, dq: np.ndarray) -> dict[str, complex]:
+        """Changes of the coordinates of joints in a small motion."""
+        return measures.turning(self, t, q, s, dq)
 
     def numbers(self, value: ca.SX) -> np.ndarray:
         """An expression of the parameters in numbers, as a vector."""

@@ -332,6 +332,8 @@ class Points:
 
     def __call__(self, q: Any, s: Any, p: Any) -> dict[str, tuple]:
         flat = [np.ravel(p[name]) for name in p]
+        inputs = self.place.size1_in(2) - sum(map(np.size, flat))  # on which no place depends
+        flat.append(np.zeros(inputs))
         if has_traced(q):
             parameters = column([x for values in flat for x in values])
             found = self.place(column(list(q)), column(list(s)), parameters)
@@ -345,7 +347,7 @@ class Points:
             for x in (q, np.asarray(s))
         ]
         values = np.array(
-            self.place.map(count)(*given, np.tile(np.concatenate([*flat, []])[:, None], count))
+            self.place.map(count)(*given, np.tile(np.concatenate(flat)[:, None], count))
         ).reshape(self.place.size1_out(0), count, -1)
         return {name: tuple(values[:, :, k].reshape(-1, *many)) for k, name in enumerate(self._names)}
 
