@@ -48,6 +48,7 @@ from holonome.formulations.contract import Formulation as Formulation
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit as CoordinateSplit
 from holonome.formulations.ggl import GGL as GGL
+from holonome.formulations.hamiltonian import Hamiltonian as Hamiltonian
 from holonome.formulations.implicit import Residual as Residual
 from holonome.formulations.index1 import Baumgarte as Baumgarte
 from holonome.formulations.index1 import Index1 as Index1
@@ -57,9 +58,13 @@ from holonome.formulations.sequential_regularization import SRM as SRM
 from holonome.formulations.underlying_ode import UnderlyingODE as UnderlyingODE
 from holonome.integrators.bdf import BDF as BDF
 from holonome.integrators.contract import Integrator as Integrator
+from holonome.integrators.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
+from holonome.integrators.radau import Radau as Radau
+from holonome.integrators.rattle import Rattle as Rattle
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
+from holonome.integrators.taylor import Taylor as Taylor
 from holonome.problem import bushing as bushing
 from holonome.problem.contact import Contact as Contact
 from holonome.problem.drawing import Drawing as Drawing

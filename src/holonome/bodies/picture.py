@@ -255,8 +255,9 @@ class Picture:
         turning = [joint for joint in joints if joint.what == "revolute"]
         if len(turning) == 1 and coupling.what == "rack":
             self._pitch_circle(coupling, turning[0], -coupling.terms[1][2])
-        if len(joints) != 2 or len(turning) != 2:
-            return
+        same = coupling.radii is None and np.any(self.numbers(coupling.terms[-1][2]) == -1)
+        if len(joints) != 2 or len(turning) != 2 or same or coupling.what == "coupling":
+            return  # nothing that meshes
         second, first = (self.equations.kinematics.ends(joint)[1] for joint in joints)
         if coupling.radii is not None:
             radii = coupling.radii
