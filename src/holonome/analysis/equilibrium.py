@@ -18,6 +18,7 @@ from holonome.analysis.run_of import run_of
 from holonome.analysis.stability import Stability, stability
 from holonome.analysis.symmetry import steady
 from holonome.arguments import shown
+from holonome.dynamics.start import consistent_state
 from holonome.dynamics.state import State
 from holonome.errors import HolonomeError, NoEquilibrium
 from holonome.locks import cached_property
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from holonome.analysis.linearisation import Linearization
     from holonome.results.solution import Solution
 
-_RELAXATIONS = 200
+_RELAXATIONS, _REACH, _SLOWEST = 300, 0.1, 1e4
 _SHOWN = 6
 
 
@@ -358,15 +359,18 @@ def _multipliers(problem: Problem, here: Place) -> np.ndarray:
 
 def solved(problem: Problem, x: np.ndarray) -> Equilibrium:
     """Newton's method; where that fails at rest, the system is let relax first."""
-    units = problem.units(x)
-    found = newton(problem, x, units, problem.scaled)
+    found = _newton(problem, x)
     if not found.converged and not problem.moving and problem.system.n:
         relaxed = _relaxed(problem, x)
-        second = newton(problem, relaxed, problem.units(relaxed), problem.scaled)
+        second = _newton(problem, relaxed)
         found = second if second.converged or second.residual < found.residual else found
     if not found.converged:
         raise NoEquilibrium(_why_none(problem, found))
     return result(problem, found)
+
+
+def _newton(problem: Problem, x: np.ndarray) -> Found:
+    return newton(problem, x, problem.units(x), problem.scaled, forces=problem.system.n)
 
 
 def result(problem: Problem, found: Found) -> Equilibrium:
@@ -423,47 +427,51 @@ def _require_steady(problem: Problem, system: System, here: Place) -> None:
 
 def _relaxed(problem: Problem, x: np.ndarray) -> np.ndarray:
     """Follow the motion of a system that is damped so strongly that it hardly has speed, (M/τ) q′ = forces,
-    in longer and longer steps of the implicit Euler method.
+    in longer and longer steps of the implicit Euler method; the best position on the way.
     """
     at, n = problem.layout, problem.system.n
-    tau, first = 0.0, None
+    tau, best, reach = 0.0, (np.inf, x), float(np.max(problem.units(x)[at["q"]]))
     for _ in range(_RELAXATIONS):
+        limit = _REACH * max(float(np.max(np.abs(x[at["q"]]))), reach)
         try:
             R, J = problem(x)
             M = problem.derivatives(x).block("balance", "a")
-            M = M if sp.issparse(J) else M.toarray()
+            tau = tau or _first_step(problem, x, limit)
         except HolonomeError:
-            return x
-        size = float(np.linalg.norm(R))
-        if first is None:
-            stiffness = np.max(np.abs(J[:n, at["q"]]).sum(axis=1)) if n else 1.0
-            tau = 0.1 * max(abs(M).max(), 1e-300) / max(float(np.max(stiffness)), 1e-300)
-            first = size
-        damped = J.copy() if not sp.issparse(J) else J.tolil()
-        damped[:n, at["q"]] = damped[:n, at["q"]] + M / tau
-        step = least_norm(damped.tocsc() if sp.issparse(J) else damped, R, problem.units(x), problem.scaled)
-        if not np.all(np.isfinite(step)):
-            return x
-        reach = np.max(np.abs(step[at["q"]]), initial=0.0)
-        limit = 0.5 * max(np.max(np.abs(x[at["q"]]), initial=0.0), 1e-3)
-        if reach > limit:
-            tau /= 4
-            if tau == 0:
-                return x
-            continue
-        x = x + step
-        if relative(R, J, x, problem.units(x)) < 1e-6:
-            return x
-        tau *= 2.0
-    return x
+            return best[1]
+        left = relative(R, J, x, problem.units(x))
+        best = min(best, (left, x), key=lambda pair: pair[0])
+        if left < 1e-6:
+            break
+        M = M if sp.issparse(J) else M.toarray()
+        while tau > 1e-300:
+            damped = J.tolil() if sp.issparse(J) else J.copy()
+            damped[:n, at["q"]] = damped[:n, at["q"]] + M / tau
+            matrix = damped.tocsc() if sp.issparse(J) else damped
+            step = least_norm(matrix, R, problem.units(x), problem.scaled)
+            moved = float(np.max(np.abs(step[at["q"]])))
+            if np.isfinite(moved) and moved <= limit:
+                break
+            tau *= max(0.5 * limit / moved, 1e-3) if np.isfinite(moved) else 0.1
+        else:
+            break
+        x, tau = x + step, min(2 * tau, _SLOWEST * _first_step(problem, x, limit))
+    return best[1]
+
+
+def _first_step(problem: Problem, x: np.ndarray, limit: float) -> float:
+    """The τ in which the accelerations move the system by a tenth of a step."""
+    state = problem.place(x).at(problem.system_at(x))
+    return 0.1 * limit / max(float(np.max(np.abs(state.a))), 1e-300)
 
 
 def _why_none(problem: Problem, found: Found) -> str:
     """Which equations stay open, in words."""
-    system, here = problem.system_at(found.x), problem.place(found.x)
     what = "steady motion" if problem.moving else "equilibrium"
+    x = _closed(problem, found.x)
+    system, here = problem.system_at(x), problem.place(x)
     try:
-        derivatives = problem.derivatives(found.x)
+        derivatives = problem.derivatives(x)
         g, balance, r = derivatives.of("g"), derivatives.of("balance"), derivatives.of("r")
     except HolonomeError as error:
         return f"no {what} was found: {error}"
@@ -482,6 +490,20 @@ def _why_none(problem: Problem, found: Found) -> str:
     worst = int(np.argmax(np.abs(r))) if r.size else 0
     name = list(system.states)[worst] if r.size else "a held position"
     return f"no {what} was found near the guess: {name!r} does not stay; {_REMEDY}"
+
+
+def _closed(problem: Problem, x: np.ndarray) -> np.ndarray:
+    """The nearest position in which constraints hold, with the multipliers that come closest to balance."""
+    here, system = problem.place(x), problem.system_at(x)
+    if not system.m:
+        return x
+    try:
+        y = consistent_state(system, np.concatenate([here.q, here.v, here.s]), here.t, repair=True).state
+        there = replace(here, q=y[: system.n])
+        found = problem.with_values(problem.values(x))
+        return found.unknowns(there, _multipliers(found, there))
+    except (HolonomeError, np.linalg.LinAlgError):
+        return x
 
 
 _REMEDY = "begin elsewhere, free a parameter or an input with free=…, or say with speed=… what moves"

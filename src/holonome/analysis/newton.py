@@ -18,7 +18,7 @@ LARGEST_DENSE = 700
 RANK = 1e-10
 """Singular values of a matrix in balanced units, relative to the largest, that count as zero."""
 
-_RESIDUAL, _ROUNDING, _FLOOR, _HALVINGS, _NOISE = 1e-11, 1e-15, 1e-3, 12, 1e-14
+_RESIDUAL, _ROUNDING, _FLOOR, _HALVINGS, _NOISE, _BESIDE = 1e-11, 1e-15, 1e-3, 12, 1e-14, 1e-3
 
 _ALL = slice(None)
 
@@ -115,12 +115,17 @@ def null_space(J: np.ndarray, rank: float = RANK) -> np.ndarray:
     return rows[int(np.sum(values > rank * max(values[0], 1e-300))) :].T
 
 
-def relative(R: np.ndarray, J: Any, x: np.ndarray, units: np.ndarray, least: Any = 0.0) -> float:
-    """The largest residual relative to the terms of its row, or to a least size of these."""
+def relative(
+    R: np.ndarray, J: Any, x: np.ndarray, units: np.ndarray, least: Any = 0.0, forces: int = 0
+) -> float:
+    """The largest residual relative to the terms of its row, or to a least size of these; of the first rows,
+    which are ``forces``, also to those of the others, since one may vanish by itself.
+    """
     absolute = abs(J)
     size = absolute @ np.abs(x) + _FLOOR * (absolute @ units) + 1e-300
     if np.size(least) == R.size:
         size = np.maximum(size, least)
+    size[:forces] = np.maximum(size[:forces], _BESIDE * np.max(size[:forces], initial=0.0))
     return float(np.max(np.abs(R) / size, initial=0.0))
 
 
@@ -132,6 +137,7 @@ def newton(
     iterations: int = 60,
     rank: float = RANK,
     least: Any = 0.0,
+    forces: int = 0,
 ) -> Found:
     """Iterate until the residual is at the level of rounding.
 
@@ -139,7 +145,7 @@ def newton(
     the multipliers, they do not matter.
     """
     R, J = equations(x)
-    left, count = relative(R, J, x, units, least), 0
+    left, count = relative(R, J, x, units, least, forces), 0
     while count < iterations:
         count += 1
         step = least_norm(J, R, units, scaled, rank)
@@ -150,7 +156,7 @@ def newton(
             break
         moved = np.max(np.abs(trial[0] - x) / np.maximum(np.abs(x), _FLOOR * units), initial=0.0)
         x, R, J = trial
-        before, left = left, relative(R, J, x, units, least)
+        before, left = left, relative(R, J, x, units, least, forces)
         if left <= _RESIDUAL and (left <= _ROUNDING or left > 0.1 * before or moved <= 1e-13):
             break
     return Found(x, left <= 1e3 * _RESIDUAL, left, count)

@@ -188,7 +188,7 @@ def _family(found: Equilibrium, reduced: Reduced, kernel: np.ndarray) -> bool:
             continue
         z *= 1e-3 * reach / length
         try:
-            there = newton(problem, x + z, problem.units(x), problem.scaled)
+            there = newton(problem, x + z, problem.units(x), problem.scaled, forces=problem.system.n)
         except HolonomeError:
             return False
         if not there.converged or (there.x - x) @ z < 0.9 * (z @ z):
