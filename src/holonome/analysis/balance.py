@@ -83,6 +83,12 @@ class Balance:
             f"balance by {names}", lambda model: (model.y, pattern.inputs, pattern.column, None)
         ).address
 
+    def violated(self, system: System, here: Place) -> tuple[np.ndarray, np.ndarray, float]:
+        """Residuals of positions and of velocities, and the size of their gradients."""
+        found = self.at(system, here, np.zeros(system.n), np.zeros(system.m))
+        size = abs(found.block("w", "v")).max() if system.m and system.n else 0.0
+        return found.of("g"), found.of("w"), float(size)
+
     def at(self, system: System, here: Place, a: np.ndarray, lam: np.ndarray) -> Derivatives:
         pattern, n, k = self.pattern, system.n, len(system.states)
         further = np.concatenate([a, lam])[np.newaxis]

@@ -304,12 +304,11 @@ def stated(subject: Given, here: Place, speed: Any, free: list[str], fixed: list
     speeds = rows(system, held(system, "speed", known, t))
     positions = rows(system, [pair for name in fixed for pair in _measured(system, name)])
     target = positions.at(system, here)[0]
-    moving = bool(given_speeds) or _driven(system, here)
+    balance = Balance(system, tuple(names))
+    moving = bool(given_speeds) or _driven(system, here, balance)
     if system.n == 0 and given_speeds:
         raise ValueError("speed: an ODE has no velocities; leave it out")
-    return Problem(
-        system, t, moving, Balance(system, tuple(names)), tuple(names), speeds, positions, every, target
-    )
+    return Problem(system, t, moving, balance, tuple(names), speeds, positions, every, target)
 
 
 def _free_names(system: System, free: list[str], speed: Any) -> list[str]:
@@ -335,13 +334,13 @@ def _measured(system: System, name: str) -> list[tuple[str, ca.SX]]:
     return list(found.items())
 
 
-def _driven(system: System, here: Place) -> bool:
+def _driven(system: System, here: Place, balance: Balance) -> bool:
     """Whether constraints that change with time do not allow rest."""
     if not system.m:
         return False
-    still = Place(here.t, here.q, np.zeros(system.n), here.s).at(system)
-    size = np.max(np.abs(still.G), initial=0.0) * max(np.max(np.abs(here.q), initial=0.0), 1e-3)
-    return bool(np.max(np.abs(still.gv), initial=0.0) > 1e-9 * size)
+    _, rates, size = balance.violated(system, replace(here, v=np.zeros(system.n)))
+    reach = max(float(np.max(np.abs(here.q), initial=0.0)), 1e-3)
+    return bool(np.max(np.abs(rates)) > 1e-9 * size * reach)
 
 
 def _multipliers(problem: Problem, here: Place) -> np.ndarray:
@@ -408,12 +407,12 @@ def _require_steady(problem: Problem, system: System, here: Place) -> None:
     if not problem.moving:
         if not system.m:
             return
-        state = here.at(system)
-        worst = int(np.argmax(np.abs(state.gv)))
-        if abs(state.gv[worst]) > 1e-8 * np.max(np.abs(state.G)) * max(np.max(np.abs(here.q)), 1e-3):
+        _, rates, size = problem.balance.violated(system, here)
+        worst = int(np.argmax(np.abs(rates)))
+        if abs(rates[worst]) > 1e-8 * size * max(float(np.max(np.abs(here.q))), 1e-3):
             raise NoEquilibrium(
                 f"{system.constraint_names[worst]}: this constraint does not allow rest "
-                f"({state.gv[worst]:.3g}); say with speed=… what moves"
+                f"({rates[worst]:.3g}); say with speed=… what moves"
             )
         return
     if system.n + system.m <= 300 and steady(system, here) is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.analysis.balance import Balance
 from holonome.analysis.given import Given, Place, given, name_list, place, require_traced_constraints
 from holonome.analysis.outputs import Outputs, outputs_at
 from holonome.analysis.reduced import Reduced, reduced_anywhere, reduced_steady
@@ -320,10 +321,10 @@ def _where(subject: Given, state: Any, start: Any) -> tuple[Place, np.ndarray | 
 def _require_on_manifold(system: System, here: Place) -> None:
     if not system.m:
         return
-    state = here.at(system)
+    g, rates, size = Balance(system).violated(system, here)
     reach = max(float(np.max(np.abs(here.q), initial=0.0)), float(np.max(np.abs(here.v), initial=0.0)), 1e-3)
-    for what, values in (("g", state.g), ("velocities", state.gv)):
-        if values.size and np.max(np.abs(values)) > 1e-5 * max(np.max(np.abs(state.G)), 1e-300) * reach:
+    for what, values in (("g", g), ("velocities", rates)):
+        if values.size and np.max(np.abs(values)) > 1e-5 * max(size, 1e-300) * reach:
             worst = system.constraint_names[int(np.argmax(np.abs(values)))]
             raise ValueError(
                 f"state: it violates {worst} ({what}: {np.max(np.abs(values)):.3g}); make it consistent with "
@@ -340,12 +341,11 @@ def _steady_at(system: System, here: Place, state: Any) -> np.ndarray | None:
 
 
 def _rests(system: System, here: Place) -> bool:
-    state = here.at(system)
-    forces = np.abs(state.f) + np.abs(state.constraint_force)
-    return not np.any(here.v) and bool(
-        np.max(np.abs(state.M @ state.a)) <= 1e-7 * np.max(forces, initial=0.0)
-    )
+    a, lam = (part[0] for part in here.at(system)._motion)
+    found = Balance(system).at(system, here, 0 * a, lam)
+    forces = abs(found.block("balance", "lam")) @ np.abs(lam) + np.abs(found.of("balance"))
+    return not np.any(here.v) and bool(np.max(np.abs(found.of("balance"))) <= 1e-7 * np.max(forces))
 
 
 def _multipliers(system: System, here: Place) -> np.ndarray:
-    return np.asarray(here.at(system).lam) if system.m else np.zeros(0)
+    return here.at(system)._motion[1][0] if system.m else np.zeros(0)
