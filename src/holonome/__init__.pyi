@@ -16,6 +16,8 @@ from holonome.analysis.linearisation import linearize as linearize
 from holonome.analysis.modes import Mode as Mode
 from holonome.analysis.modes import Modes as Modes
 from holonome.analysis.response import Response as Response
+from holonome.analysis.workspace import Workspace as Workspace
+from holonome.analysis.workspace import workspace as workspace
 from holonome.animation import Animation as Animation
 from holonome.animation import animate as animate
 from holonome.bodies import shapes as shapes

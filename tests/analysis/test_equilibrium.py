@@ -343,3 +343,51 @@ def test_large_chain_hangs():
     found = hn.equilibrium(system, hanging(120))
     assert found.q == pytest.approx(hanging(120))
     assert found.lam[0] == pytest.approx(120 * G / 2)
+
+
+def test_nothing_can_move():
+    system = hn.System([1.0, 1.0], [0.0, -G], lambda q: q - 1, names=["x", "y"])
+    found = hn.equilibrium(system, [0.0, 0.0])
+    assert found.q.tolist() == [1.0, 1.0]
+    assert found.stable
+    assert found.lam == pytest.approx([0.0, -G])
+    assert len(found.linearize().modes()) == 0
+
+
+def test_soft_mode_beside_a_stiff_one_is_not_lost():
+    def force(q):
+        spring = 1e12 * (q[0] - q[1])
+        return np.array([-spring - G, spring - G - q[1]])
+
+    found = hn.equilibrium(hn.System([1.0, 1.0], force, names=["x", "y"]), [0.0, 0.0])
+    assert found.stable
+    assert np.min(found.hessian) == pytest.approx(0.5, rel=1e-2)
+
+
+def test_threads_on_first_use_agree():
+    import threading
+
+    m, found = slider_crank(), []
+
+    def work():
+        found.append(hn.equilibrium(m, start={"A": -1.0, "D": hn.near(1.2)}).eigenvalues)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(np.array_equal(values, found[0]) for values in found)
+
+
+def test_results_say_that_they_cannot_be_pickled():
+    import copy
+    import pickle
+
+    found = hn.equilibrium(hoop(), [0.1])
+    assert copy.deepcopy(found) is found
+    with pytest.raises(TypeError, match="Equilibrium: cannot be pickled"):
+        pickle.dumps(found)
+    mode = pickle.loads(pickle.dumps(hn.linearize(hoop(), found).modes()))[0]
+    assert mode.frequency == pytest.approx(np.sqrt(G - 5) / (2 * np.pi))

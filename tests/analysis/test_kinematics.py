@@ -216,3 +216,26 @@ def test_rolling_wheels_and_odes_are_refused_by_name():
         hn.kinematics(hn.mechanisms.whipple_bicycle(), "steer", [0.0, 0.1])
     with pytest.raises(hn.ModelError, match="an ODE has no coordinates"):
         hn.kinematics(hn.ODE(lambda x: -x, n=1), "x0", [0.0], guess=[0.0])
+
+
+def test_workspace_of_an_arm_and_of_a_five_bar(tmp_path):
+    """By its tip: an arm of two equal rods reaches the disc."""
+    m = hn.Mechanism("arm", gravity=(0, 0))
+    a = m.body("a", 1.0, 0.1, points={"A": (0, 0), "B": (0.5, 0)})
+    b = m.body("b", 1.0, 0.1, points={"B": (0, 0), "tip": (0.5, 0)})
+    m.revolute("A", m.ground.at(0, 0), a["A"])
+    m.revolute("B", a["B"], b["B"])
+    x = np.linspace(-1.2, 1.2, 7)
+    space = hn.workspace(m, {"b.tip x": x, "b.tip y": x}, start={"A": 0.1, "B": 1.2})
+    X, Y = np.meshgrid(x, x, indexing="ij")
+    inside = np.hypot(X, Y) < 1
+    inside[3, 3] = space.reached[3, 3]  # folded, where the whole arm may turn
+    assert np.array_equal(space.reached, inside)
+    tip = space.points("b.tip")
+    assert np.allclose(tip[0][inside], X[inside])
+    assert np.isnan(tip[0][~inside]).all()
+    space.plot("b.tip", file=tmp_path / "workspace.png")
+    with pytest.raises(ValueError, match="drives: 3; give"):
+        hn.workspace(m, 3)
+    with pytest.raises(hn.ModelError, match="drive: 1 more degree of freedom"):
+        hn.workspace(m, {"A": x}, start={"A": 0.1, "B": 1.2})

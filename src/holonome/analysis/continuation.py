@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 
 from holonome.analysis.balance import Balance
 from holonome.analysis.newton import RANK, Found, newton, without_noise
+from holonome.analysis.not_pickled import NotPickled
 from holonome.analysis.problem import Problem
 from holonome.analysis.reduced import deflated
 from holonome.arguments import NUMBERS, checked, read
@@ -74,7 +75,7 @@ class BranchPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class Branch(NotPickled):
     """Equilibria over a parameter: result of ``equilibrium.follow(...)``.
 
     Attributes

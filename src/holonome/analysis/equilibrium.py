@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from holonome.analysis.balance import Balance
 from holonome.analysis.given import Given, Place, finite, given, name_list, place, require_traced_constraints
 from holonome.analysis.newton import Found, least_norm, newton, relative
+from holonome.analysis.not_pickled import NotPickled
 from holonome.analysis.problem import Problem, held, rows
 from holonome.analysis.run_of import run_of
 from holonome.analysis.stability import Stability, stability
@@ -34,7 +35,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(NotPickled):
     """Where a system stays: result of :func:`holonome.equilibrium`.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holonome.analysis.given import given, name_list, place
+from holonome.analysis.not_pickled import NotPickled
 from holonome.analysis.position import DeadPoint, Driven, driven_by, follow_drives
 from holonome.analysis.run_of import run_of
 from holonome.arguments import NUMBERS, TIMES, read, shown
@@ -28,7 +29,7 @@ _LINES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Kinematics:
+class Kinematics(NotPickled):
     """A mechanism over a range of its drives: result of :func:`holonome.kinematics`.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 
 from holonome.analysis.balance import Balance
 from holonome.analysis.given import Given, Place, given, name_list, place, require_traced_constraints
+from holonome.analysis.not_pickled import NotPickled
 from holonome.analysis.outputs import Outputs, outputs_at
 from holonome.analysis.reduced import Reduced, reduced_anywhere, reduced_steady
 from holonome.analysis.symmetry import steady
@@ -27,7 +28,7 @@ LARGEST = 700
 
 
 @dataclass(frozen=True, eq=False)
-class Linearization:
+class Linearization(NotPickled):
     """Small deviations from a state:  z′ = A z + B u (+ rates),  y = C z + D u.
 
     z are independent coordinates, their velocities and first-order states, all others following by the
@@ -235,6 +236,8 @@ class Linearization:
             worst = int(np.argmax(np.abs(self.rates))) if self.rates.size else 0
             told = f"{self.names[worst]} changes at the rate {self.rates[worst]:.4g}" if self.names else ""
             lines[0] = f"linearisation of {system.name} about a state that is no equilibrium: {many}"
+            if not np.any(self.rates):
+                told = "it is in balance at this moment, but time enters the equations"
             lines.append(f"  {told}; what A says holds for short times only")
         for what, names in (("states", self.names), ("inputs", self.inputs), ("outputs", self.outputs)):
             shown = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")

@@ -273,7 +273,7 @@ def _undamped(lin: Linearization, at: Tangent, matrices: Any) -> tuple[list[Mode
     size = float(np.max(np.abs(squares), initial=0.0))
     found, neutral = [], 0
     for square, y in zip(squares, Y.T, strict=True):
-        if abs(square) <= 1e-11 * size or size == 0:
+        if abs(square) <= 1e-13 * size or size == 0:
             neutral += 2
             continue
         roots = [1j * np.sqrt(square)] if square > 0 else [np.sqrt(-square), -np.sqrt(-square)]

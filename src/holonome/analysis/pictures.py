@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holonome.analysis.continuation import Branch
     from holonome.analysis.kinematics import Kinematics
     from holonome.analysis.response import Response
+    from holonome.analysis.workspace import Workspace
 
 _MOST = 6
 
@@ -121,3 +122,24 @@ def plot_kinematics(
     panels[-1].set(xlabel=label)
     save(panels[0], file)
     return panels[0]
+
+
+@styled
+def plot_workspace(
+    found: Workspace, name: str, axes: Axes | None = None, file: str | Path | None = None
+) -> Axes:
+    """The places of a point over the grid, with lines of equal drives."""
+    axes = one(axes)
+    points = found.points(name)
+    if len(points) < 2:
+        raise ValueError(f"name: {name!r} is no point; give one such as 'coupler.P'")
+    x, y = points[0], points[1]
+    look = theme()
+    for rows in (zip(x, y, strict=True), zip(x.T, y.T, strict=True)) if x.ndim == 2 else (((x, y),),):
+        for a, b in rows:
+            axes.plot(a, b, color=look.colours[0], linewidth=0.6)
+    axes.set(
+        xlabel="x", ylabel="y", aspect="equal", title=f"{sentence(found.system.name)}: where {name} reaches"
+    )
+    save(axes, file)
+    return axes

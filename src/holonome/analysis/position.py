@@ -311,6 +311,7 @@ def _advance(
     begin: np.ndarray,
     asked: tuple,
     s: np.ndarray,
+    smallest: float = _SMALLEST,
 ) -> Pose | None:
     """From one value to the next, in parts where the branch bends."""
     t, end, rate, acceleration = asked
@@ -343,7 +344,7 @@ def _advance(
                 return pose
             continue
         share /= 2
-        if share < _SMALLEST:
+        if share < smallest:
             return None
     return None
 

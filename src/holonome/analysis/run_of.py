@@ -39,5 +39,5 @@ def run_of(
     if a is not None:
         known["rates"] = np.concatenate([a, np.zeros((len(system.states), t.size))])
     if lam is not None:
-        known["lam"] = lam
+        known["lam"], known["multipliers_of_pieces"] = lam, [lam]
     return found

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LARGEST = 700
 """Coordinates and constraints beyond which only some modes are looked at."""
 
-_GROWS, _ZERO = 1e-9, 1e-11
+_GROWS, _ZERO = 1e-9, 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,8 @@ def stability(found: Equilibrium) -> Stability:
         reduced = matrix_at(found)
     except HolonomeError as error:
         return Stability(None, f"stability not known ({error})", np.zeros(0, complex), None, 0)
+    if not reduced.tangent.size:
+        return Stability(True, "stable, as nothing can move", np.zeros(0, complex), None, 0)
     values, zeros, kernel = deflated(reduced.A)
     hessian = None if found.moving else hessian_of(reduced)
     told = [_count(zeros)] if zeros else []
@@ -72,7 +74,7 @@ def hessian_of(reduced: Reduced) -> np.ndarray | None:
         not M.size
         or not _symmetric(K)
         or not _symmetric(D)
-        or np.any(np.linalg.eigvalsh(D) < -_ZERO * _size(D))
+        or np.any(np.linalg.eigvalsh(D) < -1e-11 * _size(D))
     ):
         return None
     try:
