@@ -18,6 +18,7 @@ constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534.
 is quoted.
 """
 
+from holonome.papers.yen_petzold_1996.bases import remark_2_2
 from holonome.papers.yen_petzold_1996.convergence import algorithm_2_1, theorem_3_1, theorem_4_1, theorem_4_2
 from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, figure_5_4, figure_5_6
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
@@ -51,6 +52,7 @@ __all__ = [
     "linear_constraints",
     "methods",
     "off_the_manifold",
+    "remark_2_2",
     "simulate",
     "step_conditions",
     "superlinear",
