@@ -15,9 +15,11 @@ from holonome.papers.yen_petzold_1996.step import Step
 def by_lu(G: np.ndarray) -> np.ndarray:
     """P = Xᵀ − QᵀYᵀ, (2.1), with the split of Gaussian elimination with row pivoting on Gᵀ, (2.2)."""
     m, n = G.shape
-    pivots, L, _ = scipy.linalg.lu(G.T, p_indices=True)
-    rows = np.argsort(pivots)
-    y, x = rows[:m], rows[m:]
+    factors, exchanged = scipy.linalg.lu_factor(G.T)
+    rows = np.arange(n)
+    for k, pivot in enumerate(exchanged):
+        rows[[k, pivot]] = rows[[pivot, k]]
+    L, y, x = np.tril(factors, -1), rows[:m], rows[m:]
     Q = scipy.linalg.solve_triangular(L[:m].T, L[m:].T, unit_diagonal=True)
     P = np.zeros((n - m, n))
     P[np.arange(n - m), x], P[:, y] = 1.0, -Q.T
@@ -35,9 +37,7 @@ def tangent(q: np.ndarray) -> np.ndarray:
 
 
 class WithTangents(Step):
-    """The same step with an orthonormal P. Its derivative is that of the basis, P′ r = (−δ_y, δ_x)·r/|q| less
-    what is normal.
-    """
+    """The same step with an orthonormal P."""
 
     def P(self, q: np.ndarray) -> np.ndarray:
         return tangent(q)
