@@ -260,7 +260,8 @@ def begin(w, context):
 
 
 @njit(cache=True, error_model="numpy")
-def _projector(w):
+def projector(w):
+    """The projection that ends a step."""
     s = w.s
     return Projector(
         w.n,
@@ -305,7 +306,7 @@ def attempt(w, context, t, h):
     if converged and s.project:
         for i in range(w.state):
             before[i] = w.e[i]
-        status = project(_projector(w), context, t + h, w.y, w.e, moved)
+        status = project(projector(w), context, t + h, w.y, w.e, moved)
         converged = status == OK
     s.converged = converged
     if converged:
@@ -395,7 +396,7 @@ def _solution_inside(w, context, t, out):
     for i in range(w.state):
         no_error[i] = 0.0
     w.s.kept[0] = 0.0  # a factorization for the end of a step
-    return project(_projector(w), context, t, out, no_error, w.s.moved)
+    return project(projector(w), context, t, out, no_error, w.s.moved)
 
 
 @NativeKernel
