@@ -18,7 +18,6 @@ constrained multibody dynamic systems, SIAM J. Sci. Comput. 19 (1998) 1513-1534.
 is quoted.
 """
 
-from holonome.papers.yen_petzold_1996.bases import remark_2_2
 from holonome.papers.yen_petzold_1996.convergence import algorithm_2_1, theorem_3_1, theorem_4_1, theorem_4_2
 from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, figure_5_4, figure_5_6
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
@@ -33,6 +32,7 @@ from holonome.papers.yen_petzold_1996.statements import (
 )
 from holonome.papers.yen_petzold_1996.step import Step, off_the_manifold, swinging
 from holonome.papers.yen_petzold_1996.tables import driven_problem, table_5_1, table_5_2, table_5_3, table_5_4
+from holonome.papers.yen_petzold_1996.tangents import remark_2_2
 
 __all__ = [
     "PAPER",
