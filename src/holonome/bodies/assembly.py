@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -413,30 +413,49 @@ class Assembly:
         return found
 
     def generic(self) -> np.ndarray:
-        """A closed position with as few redundant rows as possible, the first found of these: bars may lie on
-        top of each other in the first position of all, where they can do what they cannot elsewhere.
+        """A closed position that is not special: of those found in which the mechanism can move, but for what
+        drives prescribe, one of the fewest freedoms.  In the first position of all, bars may lie on top of
+        each other and do what they cannot elsewhere.
         """
-        first = self.positions(None)[0]
-        if not self.rows or self._rank(first) == len(self.rows) or first.size > _LARGEST_SEARCHED:
+        first, constraints = self.positions(None)[0], self.equations.constraints
+        rows = len(constraints.g) + len(constraints.h)
+        drives = {coupling.name for coupling in self.equations.couplings if coupling.what == "drive"}
+        if not rows or first.size > _LARGEST_SEARCHED:
             return first
-        rows = ca.vertcat(*self.rows)
-        evaluate = self._closing(rows, first)
-        others, _ = self._search(evaluate, first, _SEEDS, lambda q: 0.0)
-        return max([first, *others], key=self._rank)
+        if first.size + len(drives) > rows == self._rank(first, but=set()):
+            return first
+        closing = ca.vertcat(*constraints.g)
+        others, _ = self._search(self._closing(closing, first), first, _SEEDS, lambda q: 0.0)
 
-    def _rank(self, q: np.ndarray) -> int:
-        return q.size - self.freedom(q)[0]
+        def special(q: np.ndarray) -> tuple[bool, int]:
+            free = q.size - self._rank(q, but=drives)
+            return free == 0, free
+
+        return min([first, *others], key=special)
 
     def freedom(self, q: np.ndarray) -> tuple[int, list[str]]:
         """Degrees of freedom, and the names of the rows that follow from others, at a position."""
         from holonome.dynamics.rank import dependent_rows
 
         constraints = self.equations.constraints
-        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
-        (C,) = self.function(ca.jacobian(rows, self._v))(q)
-        rank, dependent = dependent_rows(self._in_units(C)[0])
+        rank, dependent = dependent_rows(self._rates(q))
         names = [*constraints.g_names, *constraints.h_names]
         return q.size - rank, [*constraints.vanishing, *[names[k] for k in dependent]]
+
+    def _rank(self, q: np.ndarray, but: Set[str]) -> int:
+        """The rank of all rows but some, by their names."""
+        from holonome.dynamics.rank import dependent_rows
+
+        constraints = self.equations.constraints
+        names = [*constraints.g_names, *constraints.h_names]
+        return dependent_rows(self._rates(q)[[name not in but for name in names]])[0]
+
+    def _rates(self, q: np.ndarray) -> np.ndarray:
+        """The rows that velocities satisfy, in typical changes."""
+        constraints = self.equations.constraints
+        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
+        (C,) = self.function(ca.jacobian(rows, self._v))(q)
+        return self._in_units(C)[0]
 
     def _read(self, name: str, value: Any, guess: np.ndarray) -> tuple[np.ndarray, list[Held]]:
         """A value of ``start``: what vanishes then, and a guess that has it where that is simple."""
