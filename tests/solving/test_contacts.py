@@ -191,7 +191,9 @@ def test_a_block_that_is_thrown_upwards_comes_back():
 def test_stick_and_slip_on_a_belt(method):
     """A mass on a spring and a belt: both phases in closed form, over several periods."""
     V, k, static, kinetic, m = 0.3, 40.0, 0.6, 0.25, 1.0
-    belt = hn.Contact(lambda q: q[1], lambda v: v[0] - V, friction=kinetic, static_friction=static, name="belt")
+    belt = hn.Contact(
+        lambda q: q[1], lambda v: v[0] - V, friction=kinetic, static_friction=static, name="belt"
+    )
     system = hn.System([m, m], lambda q: np.array([-k * q[0], -m * G]), names=["x", "y"], contacts=belt)
     omega, rise = np.sqrt(k / m), (static - kinetic) * m * G / k
     slip = (2 * np.pi - 2 * np.arctan(rise * omega / V)) / omega
