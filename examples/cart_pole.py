@@ -2,14 +2,14 @@
 A sampled controller: a cart balances a pole
 ============================================
 
-A cart on a track carries a pole on a hinge. A hundred times a second a digital controller reads both, and sets
-the force of a motor, which is held until its next output and comes half a period late, for that is how long it
-computes::
+A cart on a track carries a pole on a hinge. A hundred times a second a digital controller reads both and sets
+the force of a motor, which is held until its next output. It comes half a period late, for that is how long
+it computes::
 
     x ← Φ x + Γ u,   u = −K x,   x = (displacement, angle, their rates)
 
-Φ and Γ are those of the held input about the upright position: their continuous form, x′ = A x + B u, comes from
-the exact derivatives of the accelerations at that state, `system.at(...).derivative`. K minimises
+Φ and Γ are those of the held input about the upright position: their continuous form, x′ = A x + B u, comes
+from the exact derivatives of the accelerations at that state, `system.at(...).derivative`. K minimises
 Σ xᵀ Q x + u² (LQR).
 
 Printed: the gain, the run, the largest force, and where cart and pole end.
@@ -53,13 +53,12 @@ sol = hn.solve(m, (0, 5), start={"track": 0.0, "hinge": 0.4}, controllers=contro
 print("gain", K.round(2))
 print(sol)
 print(f"largest force {np.max(np.abs(sol.inputs['push'].values)):.1f} N")
-print(
-    f"at the end: cart at {sol.joint('track').displacement[-1]:.1e}, pole at {sol.joint('hinge').angle[-1]:.1e}"
-)
+place, angle = sol.joint("track").displacement, sol.joint("hinge").angle
+print(f"at the end: cart at {place[-1]:.1e}, pole at {angle[-1]:.1e}")
 
 fig, (above, below) = plt.subplots(2, sharex=True, layout="constrained")
-above.plot(sol.t, sol.joint("track").displacement, label="cart, m")
-above.plot(sol.t, sol.joint("hinge").angle, label="pole, rad")
+above.plot(sol.t, place, label="cart, m")
+above.plot(sol.t, angle, label="pole, rad")
 above.legend()
 push = sol.inputs["push"]
 below.step(push.t, push.values, where="post", label="force, N")

@@ -2,9 +2,9 @@
 Contacts and impacts: a rocking block
 =====================================
 
-A tall block stands on two corners, is tilted and let go. It rocks about one corner, then about the other; each
-time the other corner strikes the floor it loses energy. Housner (1963) found for a homogeneous block that does
-not slip or bounce, with half-diagonal R and slenderness α::
+A tall block stands on two corners, is tilted and let go. It rocks about one corner, then about the other;
+each time the other corner strikes the floor it loses energy. Housner (1963) found for a homogeneous block
+that does not slip or bounce, with half-diagonal R and slenderness α::
 
     θ″ = −p² sin(α − θ),   p² = 3 γ / 4R,      θ′⁺ = (1 − 3/2 sin²α) θ′⁻
 

@@ -2,16 +2,17 @@
 A contact: a rope becomes taut
 ==============================
 
-A mass on a slack rope of length 1 falls; when the rope is taut, it swings on, and would go slack again where the
-rope had to push::
+A mass on a slack rope of length 1 falls; when the rope is taut, it swings on, and would go slack again where
+the rope had to push::
 
-    q″ = (0, −γ) − λ q/|q|,   0 ≤ 1 − |q|,   0 ≤ λ,   0 = λ (1 − |q|);   v⁺ = v⁻ − (q·v⁻) q  where it becomes taut
+    q″ = (0, −γ) − λ q/|q|,   0 ≤ 1 − |q|,   0 ≤ λ,   0 = λ (1 − |q|)
+    v⁺ = v⁻ − (q·v⁻) q  where it becomes taut
 
 Symbols: position q = (x, y), gravity γ = 9.81, tension λ of the rope; v⁻ and v⁺ are the velocities before and
 after the rope is taut.
 
-Printed: the run, the velocities before and after, the energy that the jerk took, and the smallest tension from
-there on: the rope stays taut.
+Printed: the run, the velocities before and after, the energy that the jerk took, and the smallest tension
+from there on: the rope stays taut.
 """
 
 import matplotlib.pyplot as plt
