@@ -108,6 +108,7 @@ class HigherIndex:
     order: int
     f_arguments: tuple[str, ...]
     mechanical = False
+    contacts = ()
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
