@@ -20,6 +20,7 @@ from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual, at, rate_of_states, residual_of, unknowns
+from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
 
 LARGEST_DERIVED = 500
@@ -53,7 +54,7 @@ class UnderlyingODE(Formulation):
     """
 
     projection: bool = True
-    offers: ClassVar[tuple[str, ...]] = ("rate", "residual")
+    offers: ClassVar[tuple[str, ...]] = ("rate", "residual", "series")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -72,20 +73,23 @@ class UnderlyingODE(Formulation):
     def rate(self, system: System) -> int:
         return kernels(system).derivative
 
+    def motion(self, system: System) -> KernelExpressions:
+        return kernels(system).motion
+
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
         if model.n + model.rows > LARGEST_DERIVED:
             raise ValueError(
-                f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and "
-                f"constraints together; this has {model.n + model.rows}. "
+                f"method: an implicit method on the underlying ODE is made for up to {LARGEST_DERIVED} "
+                f"coordinates and constraints together; this has {model.n + model.rows}. "
                 "Use 'bdf' or 'ggl'"
             )
         M = model.M.sparsity()
         without = [i for i in range(model.n) if not M.has_nz(i, i)]
         if without:
             raise ValueError(
-                f"method: BDF on the underlying ODE needs M⁻¹, but mass[{without[0]}, {without[0]}] is zero. "
-                "Use 'bdf' or 'ggl', or an explicit method"
+                f"method: an implicit method on the underlying ODE needs M⁻¹, but mass[{without[0]}, "
+                f"{without[0]}] is zero. Use 'bdf' or 'ggl', or an explicit method"
             )
         emitted = Emitted(model)
         Y, dY, y, dy = unknowns(model)

@@ -108,11 +108,11 @@ class HigherIndex:
     order: int
     f_arguments: tuple[str, ...]
     mechanical = False
-    contacts = ()
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
     solves = False
+    contacts: tuple[()] = ()
 
     def __init__(
         self,

@@ -194,7 +194,10 @@ def _why_no_step(run: Run, cause: int) -> str:
         return (
             "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
         )
-    return _REASONS.get(cause, "no step succeeds")
+    reason = _REASONS.get(cause, "no step succeeds")
+    if cause == loop.NEWTON and run.stepper.constant:
+        return f"{reason}, or the step is too large; give a smaller step"
+    return reason
 
 
 def _singular_position(run: Run, C: np.ndarray) -> str:
@@ -267,8 +270,10 @@ def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
     moves = [np.append(y[run.system.n : 2 * run.system.n], np.zeros(y.size - run.system.n))]
     if status == OK and np.all(np.isfinite(rates)):
         moves.insert(0, rates[:-1])
-    for h in _FAR if seen else _CLOSE:
-        dt = h * (run.task.t1 - run.task.origin)
+    distances = [h * (run.task.t1 - run.task.origin) for h in (_FAR if seen else _CLOSE)]
+    if run.stepper.constant:
+        distances.append(run.task.direction * run.stepper.constant)
+    for dt in distances:
         for move in moves:
             text = what_is_not_finite(run.system, t + dt, y + dt * move)
             if text:

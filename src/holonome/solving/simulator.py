@@ -174,6 +174,8 @@ class Simulator:
         name, chosen = resolve(method, system=system)
         t1 = t0 + _A_WHILE
         stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
+        if stepper.fixed_step:
+            arguments.refuse_for_fixed_step(name, first_step, max_step)
         if stepper.known_times(t0) is not None:
             raise ValueError(
                 "method: BDF of constant order begins behind points known already; leave order out"
