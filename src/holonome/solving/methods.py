@@ -28,8 +28,9 @@ class Method:
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
         :class:`Formulation` of your own.
     integrator
-        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential
-        regularization, or an :class:`Integrator` of your own.
+        How: :class:`BDF` for most of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential
+        regularization, :class:`GeneralizedAlpha` for index 3 and GGL, :class:`Rattle` for
+        :class:`Hamiltonian`, or an :class:`Integrator` of your own.
 
     Examples
     --------
@@ -75,6 +76,11 @@ class Entry:
     method: Method
     summary: str
     reference: str
+
+    @property
+    def fixed_step(self) -> bool:
+        """Whether its steps are never chosen by the tolerances, so that a step must be given."""
+        return self.method.integrator.fixed_step
 
 
 AUTO, ALL, SMOOTH = "auto", "all", "smooth"
