@@ -756,7 +756,7 @@ def reject(w, t, h, cause):
         s.repeated += 1
         s.have_matrix = 0
         s.largest = _CAUTION * abs(h)
-        run.h = h * (s.smaller if cause == loop.NEWTON else 0.25)
+        run.h = h * (s.smaller if cause == loop.NEWTON and s.repeated <= 3 else 0.25)
         _lower(w)
     s.rejected = 1
     run.t_failed = t + h
