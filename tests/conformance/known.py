@@ -65,7 +65,8 @@ def rows_for(rows: Iterable[Row], method: str, kind: str, option: str) -> list[R
 SRM = ("srm", "srm, *")
 UNDERLYING_BDF = ("underlying, *",)
 WITHOUT_MULTIPLIERS = ("ggl[*]", "cs", "cm", "cs, bound")
-POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound")
+POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound", "gen-alpha")
+RATTLE = "rattle*"
 ROPES = ("large rope", "larger rope")
 MECHANICAL = ("[!as]*", "smooth")
 """All but "auto" and what begins with "srm"."""
@@ -90,15 +91,37 @@ LIMITS = [
         but=("not finite in words",),
     ),
     Row(
-        ("index1", "index3", "underlying, no projection, BDF"),
+        ("index1", "index3", "underlying, no projection, BDF", "gen-alpha"),
         "invariant",
         "backward",
         "begins where a run forward has drifted to, off the constraints; there the invariant changes",
         "refused",
     ),
+    Row(
+        "taylor",
+        ("unknowns", "forces of lam", "numba force", "python *"),
+        "*",
+        "every function must be an expression of t, q, v and s",
+        "refused",
+    ),
+    Row(
+        "taylor",
+        ("redundant rows", "massless coordinate", "larger rope"),
+        "*",
+        "has the emitted elimination alone",
+        "refused",
+    ),
     Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
     Row(
-        ("index1", "index3", "index3, Radau", "ggl, Radau", "baumgarte*", "*no projection*"),
+        (
+            "index1",
+            "index3",
+            "index3, Radau",
+            "ggl, Radau",
+            "baumgarte*",
+            "*no projection*",
+            "gen-alpha",
+        ),
         "invariant",
         "sampled",
         "begins anew at ticks, where it has drifted off the constraints; there the invariant changes",
@@ -106,6 +129,11 @@ LIMITS = [
         sometimes=True,
     ),
     Row("smooth", "*", "sampled", "the slow motion is that of a whole run", "refused"),
+    Row(RATTLE, ("states", "ode"), "*", "first-order states that depend on themselves", "refused"),
+    Row(RATTLE, ("velocity constraint", "both constraints"), "*", "not symplectic", "refused"),
+    Row(RATTLE, "forces of lam", "*", "not symplectic", "refused"),
+    Row(RATTLE, "invariant", "*", "nothing holds invariants", "refused"),
+    Row(RATTLE, "*", "step bounds", "takes steps of one size", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "sampled", "general problems have no inputs", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
 ]

@@ -40,6 +40,7 @@ PROMISES: dict[type, Callable[[Any], Promise]] = {
     hn.Index3: lambda form: Promise(TOLERANCE, DRIFTS, error=1000.0, multipliers=50_000.0),
     hn.Index2: lambda form: Promise(DRIFTS, TOLERANCE),
     hn.Index1: lambda form: Promise(DRIFTS, DRIFTS),
+    hn.Hamiltonian: lambda form: Promise(ROUNDING, ROUNDING),
     hn.SRM: lambda form: Promise(TOLERANCE, DRIFTS, error=500.0, multipliers=10_000.0),
 }
 
@@ -67,11 +68,12 @@ HAND_MADE = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A method under test: its name, what tells ``solve`` to take it, and its promise."""
+    """A method under test: its name, what tells ``solve`` to take it, and its promise; whether it needs a step."""
 
     name: str
     arguments: dict[str, Any]
     promise: Promise
+    fixed_step: bool = False
 
 
 def subjects() -> dict[str, Subject]:
@@ -85,5 +87,6 @@ def subjects() -> dict[str, Subject]:
         form = method.formulation
         assert type(form) in PROMISES, f"{name}: say in PROMISES what {form!r} promises"
         promise = PROMISES[type(form)](form)
-        found.append(Subject(name, {"method": method if name in HAND_MADE else name}, promise))
+        given = {"method": method if name in HAND_MADE else name}
+        found.append(Subject(name, given, promise, isinstance(method.integrator, hn.Rattle)))
     return {subject.name: subject for subject in found}

@@ -81,8 +81,8 @@ def test_plain_projected_method_has_its_order_too():
 
 def test_only_the_tangential_part_of_a_perturbation_is_propagated():
     for at in (60, 85):
-        for projects in (True, False):
-            bdf = eich.ProjectedBDF(3, 0.01, projects)
+        for projects, joint in ((True, False), (True, True), (False, False)):
+            bdf = eich.ProjectedBDF(3, 0.01, projects, joint)
             plain = bdf.run(120)
             left = {
                 kind: np.linalg.norm(bdf.run(120, at, kind, 1e-4) - plain, axis=1)[at:]
@@ -94,7 +94,7 @@ def test_only_the_tangential_part_of_a_perturbation_is_propagated():
 
 def test_projected_value_is_the_nearest():
     """(2.8): ŷ − y lies in the range of Hᵀ."""
-    bdf = eich.ProjectedBDF(2, 0.1, True)
+    bdf = eich.ProjectedBDF(2, 0.1, True, joint=True)
     far = np.array([0.7, -0.6, 1.1, 0.9])
     near = bdf.project(far)
     assert np.max(np.abs(bdf.phi(near))) < 1e-15

@@ -107,6 +107,8 @@ def test_recipes_are_the_examples():
         "watt_linkage.py",
         "five_bar_robot.py",
         "stokes_flow.py",
+        "four_bar.py",
+        "stewart_platform.py",
     }
 
 

@@ -31,6 +31,17 @@ def test_every_example_runs_as_a_script(path, tmp_path):
     assert "FAILED" not in done.stdout
 
 
+@pytest.mark.parametrize(("name", "most"), [("four_bar", 10), ("stewart_platform", 20)])
+def test_mechanisms_take_few_lines(name, most):
+    code = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8").split('"""')[2].split("# %%")[0]
+    lines = [line for line in code.splitlines() if line.strip()]
+    assert len(lines) <= most
+    namespace: dict = {}
+    exec(code, namespace)
+    assert namespace["sol"].success
+    assert max(namespace["sol"].drift) < 1e-12
+
+
 def recipe(name: str) -> dict:
     """What an example computes, without its pictures; pages show parts of it."""
     code = (ROOT / "examples" / name).read_text(encoding="utf-8")

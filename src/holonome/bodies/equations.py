@@ -25,10 +25,10 @@ from scipy.spatial.transform import Rotation
 
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import BALL, TURN, Joint, Row
+from holonome.bodies.joint import BALL, SLIDE, TURN, Joint, Row, typical_length
 from holonome.bodies.kinematics import Kinematics, winds
 from holonome.bodies.load import Effort, Load, Scene, Spring, Wrench
-from holonome.bodies.tree import Link, Tree
+from holonome.bodies.tree import Link, Tree, unused
 from holonome.dynamics.emitted import elimination_cost
 from holonome.equations.model import Model
 from holonome.errors import ModelError
@@ -70,6 +70,7 @@ class Constraints:
     implied: dict[str, ca.SX] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)  # of each row, by its name
     constant: Callable[[ca.SX], float | None] = lambda value: None
+    size: float = 1.0  # a length of the mechanism
 
     def add(self, name: str, position: Sequence[Row], velocity: Sequence[Row]) -> None:
         """Enter the rows of a joint, those left out that hold whatever the coordinates are."""
@@ -77,12 +78,12 @@ class Constraints:
         places: tuple[list[int], list[int]] = [], []
         kept: tuple[list[int], list[int]] = [], []
         for k, row in enumerate(position):
-            label = f"{name} {row.name}" if several else name
+            label = unused(f"{name} {row.name}" if several else name, self.owner)
             self.owner[label] = name
             value = ca.simplify(row.value)
             constant = float(value) if value.is_constant() else self.constant(value)
             if constant is not None:
-                _require_closed(name, constant)
+                _require_closed(name, constant, self.size)
                 self.vanishing.append(label)
                 continue
             if label in self.left_out:
@@ -93,7 +94,7 @@ class Constraints:
             self.g.append(value)
             self.g_names.append(label)
         for k, row in enumerate(velocity):
-            label = f"{name} {row.name}" if several else name
+            label = unused(f"{name} {row.name}" if several else name, self.owner)
             self.owner[label] = name
             if label in self.left_out:
                 self.implied[label] = row.value
@@ -105,8 +106,8 @@ class Constraints:
         self.rows[name], self.kept[name] = places, kept
 
 
-def _require_closed(name: str, gap: float) -> None:
-    if abs(gap) > 1e-9:
+def _require_closed(name: str, gap: float, size: float) -> None:
+    if abs(gap) > max(1e-9 * min(size, 1.0), 1e-14 * size):
         raise ModelError(
             f"{name}: this joint cannot close: its ends stay apart by {abs(gap):.3g} wherever the bodies are "
             "moved; look at the points and axes of the loop"
@@ -144,7 +145,7 @@ class Equations:
         s = ca.SX.sym("s", len(names))
         parts = dict(zip(self.windings, _split(s, list(map(len, self.windings.values()))), strict=True))
         self.kinematics = Kinematics(tree, q, v, gravity, parts)
-        self.constraints = Constraints(frozenset(left_out))
+        self.constraints = Constraints(frozenset(left_out), size=self._size())
         if any(link.joint.what != "free" for link in tree.links) and tree.size <= _LARGEST_LOOKED_AT:
             self.constraints.constant = self._rounded_constant(q, t)
         self._close(q, t)
@@ -182,12 +183,25 @@ class Equations:
             residual = coupling.residual(self.kinematics, t, self.namespace)
             self.constraints.add(coupling.name, [Row("", residual)], [])
 
+    def _size(self) -> float:
+        """A length that is typical of the mechanism, as far as no parameters decide on it."""
+        joints = [link.joint for link in self.tree.links] + self.tree.closing + self.tree.fixed
+        return typical_length(joints, lambda x: np.array(ca.DM(x)).ravel() if x.is_constant() else None)
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Typical changes of the coordinates: a length of the loops where something slides, else one."""
+        found = np.ones(self.tree.size)
+        for link in self.tree.links:
+            if link.motion.kind == SLIDE and link.motion.of is None:
+                found[link.first] = self.constraints.size
+        return found
+
     def _rounded_constant(self, q: ca.SX, t: ca.SX) -> Callable[[ca.SX], float | None]:
         """Finds out whether an expression changes with q by no more than rounding errors of the geometry, and
         if so its value.
         """
-        lengths = [ca.norm_2(p.position) for joint in self.joints.values() for p in joint.points]
-        size = max([float(x) for x in lengths if x.is_constant()], default=0.0) or 1.0
+        size = self.constraints.size
         random = np.random.default_rng(5)
         places = [random.uniform(-1, 1, q.numel()) * size for _ in range(2)]
 

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.arguments import checked, shown
-from holonome.bodies.body import Body, Numbers, Point, new_ground, vector
+from holonome.bodies.body import Body, Numbers, Point, new_ground, require_physical, vector
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.geometry import symbolic
 from holonome.bodies.joint import QUATERNION, Joint
@@ -50,13 +50,14 @@ class Parts:
         self.forces: dict[str, Load] = {}
         self.couplings: dict[str, Coupling] = {}
         self.contacts: dict[str, Unilateral] = {}
+        self._limits: list[tuple[str, ca.SX, Callable[[float], bool], str]] = []
         self._captured: list[tuple[str, tuple[Watched, ...]]] = []
         self._made: dict[str, Any] = {}
 
     def _new(self, name: Any) -> None:
         """A name that no part has yet."""
         if not isinstance(name, str) or not name:
-            raise ModelError(f"name: {shown(name)}; give a string")
+            raise ModelError(f"name: {shown(name)}; give a string that is not empty")
         for what, there in (
             ("body", self.bodies),
             ("joint", self.joints),
@@ -76,6 +77,16 @@ class Parts:
             raise ModelError(f"{name}: both of its points are on {first.body.name!r}; connect two bodies")
         return first, second
 
+    def _points_of_rope(self, name: str, points: Any) -> list[Point]:
+        if not isinstance(points, (list, tuple)):
+            raise ModelError(f"{name}.points: {shown(points)}; give a list of points")
+        found = [self._point(name, point) for point in points]
+        if len(found) < 2:
+            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
+        if all(point.body is found[0].body for point in found):
+            raise ModelError(f"{name}: all of its points are on {found[0].body.name!r}; connect two bodies")
+        return found
+
     def _point(self, name: str, point: Any) -> Point:
         if isinstance(point, Body):
             point = point.points.get(point.name) if not point.rotates else Point(point, "origin", ca.SX(3, 1))
@@ -85,6 +96,7 @@ class Parts:
             )
         if self.bodies.get(point.body.name) is not point.body:
             raise ModelError(f"{name}: {point.body.name!r} is a body of another mechanism")
+        self._require_own(name, point.position)
         return point
 
     def _body(self, name: str, body: Any) -> Body:
@@ -139,10 +151,36 @@ class Parts:
     def _limited(self, role: str, value: Any, fits: Callable[[float], bool], expected: str) -> ca.SX:
         """A number that makes sense, if it has parameters with their first values."""
         column = self._scalar(role, value)
-        number = float(ca.Function("number", [self._p], [column])(self.parameters.flat))
+        self._require(self.parameters.flat, role, column, fits, expected)
+        if not column.is_constant():
+            self._limits.append((role, column, fits, expected))
+        return column
+
+    def _require(
+        self, p: np.ndarray, role: str, column: ca.SX, fits: Callable[[float], bool], expected: str
+    ) -> None:
+        self._require_own(role, column)
+        number = float(ca.Function("number", [self._p], [column])(p))
         if not fits(number):
             raise ModelError(f"{role}: {number:g}; give {expected}")
-        return column
+
+    def _require_own(self, role: str, *values: ca.SX) -> None:
+        """ModelError if values depend on parameters of another mechanism."""
+        for x in (x for value in values for x in ca.symvar(value)):
+            if not ca.depends_on(self._p, x):
+                raise ModelError(f"{role}: depends on a parameter of another mechanism; use m.p of this one")
+
+    def require_sense(self, p: np.ndarray) -> None:
+        """ModelError if values of parameters make no sense, such as a negative mass."""
+        for limit in self._limits:
+            self._require(p, *limit)
+        for body in self.bodies.values():
+            self._require_inertia(body, p)
+
+    def _require_inertia(self, body: Body, p: np.ndarray) -> None:
+        if not body.inertia.is_constant():
+            J = ca.Function("inertia", [self._p], [ca.densify(body.inertia)])(p)
+            require_physical(body.name, np.array(J), self.dimension)
 
     def _scalar(self, role: str, value: Any) -> ca.SX:
         found = self._law(role, value, {}, 1) if callable(value) else value

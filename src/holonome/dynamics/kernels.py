@@ -81,6 +81,11 @@ class Kernels:
     def _saddle(self) -> SparseSaddle:
         return SparseSaddle(self.system)
 
+    @property
+    def motion(self) -> KernelExpressions:
+        """y′ and its margin, as expressions."""
+        return self._emitted.derivative(self.system.model)
+
     @made_once
     def derivative(self) -> int:
         return self._chosen("derivative", sparse_derivative, dense_derivative)

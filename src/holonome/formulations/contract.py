@@ -7,13 +7,16 @@ registered.
 2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.
 3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix,
     its elimination and all machine code follow from it.
+    "momentum": a step from positions and momenta, :mod:`holonome.formulations.hamiltonian`.
 4.  "sequence": iterations of sequential regularization,
     :mod:`holonome.formulations.sequential_regularization`.
-5.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how (Eich 1993).
-6.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
+5.  "series": y′ and its margin as expressions, `motion`, from which Taylor coefficients follow.
+6.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how, and
+    ``projects_error`` whether the error is projected before it is tested (Eich 1993).
+7.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
     be projected either.
-7.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
-8.  `for_run` settles what depends on the run; `with_projection` adds or removes projection.
+8.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
+9.  `for_run` settles what depends on the run; `with_projection` adds or removes projection.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from holonome.equations.model import Model
     from holonome.formulations.implicit import ImplicitKernels, Residual
+    from holonome.problem.solved_variables import KernelExpressions
 
 
 class Formulation:
@@ -49,6 +53,7 @@ class Formulation:
     projects: bool = False
     metric: str = "mass"
     relaxed: bool = False
+    projects_error: bool = True
     damping: tuple[float, float] | None = None
 
     def refuses(self, system: Any) -> str | None:
@@ -58,6 +63,10 @@ class Formulation:
     def rate(self, system: Any) -> int:
         """Address of the kernel for y′."""
         raise NotImplementedError(f"{type(self).__name__} offers no rate")
+
+    def motion(self, system: Any) -> KernelExpressions:
+        """y′ as expressions: the symbols of a kernel, the column y′, and the margin of regularity."""
+        raise NotImplementedError(f"{type(self).__name__} offers no series")
 
     def residual(self, model: Model) -> Residual:
         """The equations F(t, Y, Y′) = 0."""

@@ -20,6 +20,7 @@ from holonome.dynamics.kernels import kernels
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.implicit import Residual, at, rate_of_states, residual_of, unknowns
+from holonome.problem.solved_variables import KernelExpressions
 from holonome.problem.system import System
 
 LARGEST_DERIVED = 500
@@ -53,7 +54,7 @@ class UnderlyingODE(Formulation):
     """
 
     projection: bool = True
-    offers: ClassVar[tuple[str, ...]] = ("rate", "residual")
+    offers: ClassVar[tuple[str, ...]] = ("rate", "residual", "series")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -71,6 +72,9 @@ class UnderlyingODE(Formulation):
 
     def rate(self, system: System) -> int:
         return kernels(system).derivative
+
+    def motion(self, system: System) -> KernelExpressions:
+        return kernels(system).motion
 
     def residual(self, model: Model) -> Residual:
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""

@@ -188,6 +188,9 @@ class BDFStepper(ResidualStepper):
             "tolerances": 0 if compiled.prediction else system.n,
             "prediction": compiled.prediction,
             "after": compiled.after,
+            "tests_all": self.formulation.projects
+            and system.projects
+            and not self.formulation.projects_error,
         }
         return [(BDFState, fields)]
 

@@ -42,6 +42,7 @@ class BDFState(Layout):
     projection_repeated: Whole
     projection_size: Whole  # numbers of a kept factorization
     project: Whole  # whether steps end on the manifold
+    tests_all: Whole  # whether the error test sees what the projection removes
     tolerances: Whole  # how many tolerances of q the kernels get
     max_order: Whole
     max_iterations: Whole
@@ -309,6 +310,9 @@ def attempt(w, context, t, h):
         converged = status == OK
     s.converged = converged
     if converged:
+        if s.tests_all:
+            for i in range(w.state):
+                w.e[i] = before[i]
         size_of_e = dassl.estimate(w, k)
         if s.project:
             for i in range(w.state):

@@ -218,11 +218,14 @@ class RungeKuttaOutput(DenseOutput):
             states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
         return np.ascontiguousarray(times), np.ascontiguousarray(states)
 
+    def _scales(self, states: np.ndarray) -> tuple[float, float]:
+        """The largest position and velocity."""
+        parts = np.split(np.abs(states), [self.stepper.system.n], axis=1)
+        return tuple(max(float(np.max(part, initial=0.0)), 1e-300) for part in parts)  # type: ignore
+
     def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        n, memory, (times, states) = self.stepper.system.n, self.stepper.memory(0), self._begins
-        scales = [
-            max(float(np.max(np.abs(part), initial=0.0)), 1e-300) for part in (states[:, :n], states[:, n:])
-        ]
+        memory, (times, states) = self.stepper.memory(0), self._begins
         RunState.set(memory, t_start=times[0], t_end=times[-1])
-        RungeKuttaState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
+        scale_q, scale_v = self._scales(states)
+        RungeKuttaState.set(memory, OWN, scale_q=scale_q, scale_v=scale_v)
         return output.evaluate(memory, context, times, states, self._steps_with(wanted), wanted, out)

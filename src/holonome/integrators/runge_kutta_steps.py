@@ -174,7 +174,7 @@ def _end_without_projection(w, context, t, y, h):
 
 
 @njit(cache=True, inline="always", error_model="numpy")
-def _evaluate_projection(w, context, t, y, out):
+def evaluate_projection(w, context, t, y, out):
     status = call(w.projection, t, y, w.error, context, out)
     if status == SINGULAR:
         status = call(w.dense_projection, t, y, w.error, context, out)
@@ -182,7 +182,7 @@ def _evaluate_projection(w, context, t, y, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _correct(w):
+def correct(w):
     """Add δ to z; its size relative to the largest position and velocity, and whether rows conflict."""
     span, missed = abs(w.run.t_end - w.run.t_start), missed_in(w.projected, w.size)
     correction, scale_q, scale_v = add_correction(
@@ -203,7 +203,7 @@ def _project(w, context, t, y, h, measure):
         combine(w.sums, w.stages, h, y, w.k, w.error)
         w.error[w.size] = h * w.last_weight
     for iteration in range(MOST_CORRECTIONS):
-        status = _evaluate_projection(w, context, t, w.z, w.projected)
+        status = evaluate_projection(w, context, t, w.z, w.projected)
         w.run.projections += 1
         if status != OK:
             w.run.t_failed = t
@@ -213,7 +213,7 @@ def _project(w, context, t, y, h, measure):
             square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
             if square > w.size and w.run.constant == 0.0:
                 return OK, loop.ERROR_TEST, square
-        correction, contradiction = _correct(w)
+        correction, contradiction = correct(w)
         w.run.correction = correction
         w.run.iterations = iteration + 1
         if not correction < LARGEST_CORRECTION:
@@ -279,14 +279,14 @@ def _first_step(w, context):
 
 
 @njit(cache=True, error_model="numpy")
-def _check_start(w, context):
+def check_start(w, context):
     """Evaluate the derivative at the start into ``projected``; (status, whether consistent and regular)."""
     if w.s.check != CONSTRAINED:
         status = derivative(w, context, w.run.t, w.y, w.projected)
         return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
     for i in range(w.size + 1):
         w.error[i] = 0.0
-    status = _evaluate_projection(w, context, w.run.t, w.y, w.projected)
+    status = evaluate_projection(w, context, w.run.t, w.y, w.projected)
     return status, is_consistent(w.run, w.projected, context, w.n, w.size)
 
 
@@ -299,7 +299,7 @@ def begin(w, context):
     for i in range(w.n, w.size):
         s.scale_v = max(s.scale_v, abs(y[i]), w.atol[i])
     w.run.nfev += 1
-    status, consistent = _check_start(w, context)
+    status, consistent = check_start(w, context)
     if status == OK and not consistent:
         return loop.OFF_MANIFOLD
     if status >= RAISED:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holonome.equations.program import Program
 from holonome.machine.context import PARAMETERS, SINGULAR, Block
 from holonome.machine.sincos import sines_and_cosines
 
-_FLAGS = "contract arcp"
+FLAGS = "contract arcp"
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _COMPARISONS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INTRINSICS = {
@@ -71,7 +71,7 @@ class Writer:
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
         self.declarations.add(f"declare double @{function}({', '.join(['double'] * len(arguments))})")
-        return self.value(f"call {_FLAGS} double @{function}({', '.join(f'double {a}' for a in arguments)})")
+        return self.value(f"call {FLAGS} double @{function}({', '.join(f'double {a}' for a in arguments)})")
 
     def constant(self, value: float) -> str:
         return "0x" + struct.pack(">d", value).hex()
@@ -87,7 +87,7 @@ class Writer:
         has them under the same name.
         """
         if name in _BINARY:
-            return self.value(f"{_BINARY[name]} {_FLAGS} double {a[0]}, {a[1]}")
+            return self.value(f"{_BINARY[name]} {FLAGS} double {a[0]}, {a[1]}")
         if name in _INTRINSICS:
             return self.call(f"llvm.{_INTRINSICS[name]}.f64", a)
         if name in _COMPARISONS:
@@ -96,11 +96,11 @@ class Writer:
             case "neg":
                 return self.value(f"fneg double {a[0]}")
             case "sq":
-                return self.value(f"fmul {_FLAGS} double {a[0]}, {a[0]}")
+                return self.value(f"fmul {FLAGS} double {a[0]}, {a[0]}")
             case "twice":
-                return self.value(f"fadd {_FLAGS} double {a[0]}, {a[0]}")
+                return self.value(f"fadd {FLAGS} double {a[0]}, {a[0]}")
             case "inv":
-                return self.value(f"fdiv {_FLAGS} double 1.0, {a[0]}")
+                return self.value(f"fdiv {FLAGS} double 1.0, {a[0]}")
             case "not":
                 return self.as_double(self.value(f"fcmp oeq double {a[0]}, 0.0"))
             case "and" | "or":
@@ -232,7 +232,15 @@ def assembly(program: Program, name: str, suppliers: Sequence[int] = (), block: 
     write.lines.append(f"%p = getelementptr double, ptr %context, i64 {PARAMETERS}")
     for number, offset in enumerate(suppliers):
         _call_supplier(write, number, offset)
-    values = _write_operations(write, program, block)
+    entries, result = defaultdict[int, list[int]](list), program.outputs[0]
+    for position, number in zip(result.positions, result.operations, strict=True):
+        entries[number].append(position)
+
+    def store(number: int, value: str) -> None:
+        for row in entries.get(number, ()):
+            write.store(value, "%out", row)
+
+    values = write_operations(write, program.operations, block, store)
     margins = [values[number] for output in program.outputs[1:] for number in output.operations]
     regular = write.value(f"fcmp ogt double {margins[0] if margins else '1.0'}, 0.0")
     return write.function(name, write.value(f"select i1 {regular}, i32 0, i32 {SINGULAR}"))
@@ -252,9 +260,11 @@ def _call_supplier(write: Writer, number: int, offset: int) -> None:
     ]
 
 
-def _write_operations(write: Writer, program: Program, block: int) -> dict[int, str]:
-    """All operations, and behind each the stores of the results that it gives; returns the values."""
-    operations, values = program.operations, dict[int, str]()
+def write_operations(
+    write: Writer, operations: Sequence[tuple], block: int, store: Callable[[int, str], None]
+) -> dict[int, str]:
+    """All operations, and behind each what ``store`` does with its number and value; returns the values."""
+    values = dict[int, str]()
     full = len(write.lines) + block
 
     def emit(number: int) -> None:
@@ -279,14 +289,10 @@ def _write_operations(write: Writer, program: Program, block: int) -> dict[int, 
             pairs = sines_and_cosines(write, [values[i] for i in angles])
             for users, pair in zip(angles.values(), pairs, strict=True):
                 values |= {number: pair[operations[number][0] == "cos"] for number in users}
-    entries, result = defaultdict[int, list[int]](list), program.outputs[0]
-    for position, number in zip(result.positions, result.operations, strict=True):
-        entries[number].append(position)
     for number in range(len(operations)):
         if number not in values:
             emit(number)
-        for row in entries.get(number, ()):
-            write.store(values[number], "%out", row)
+        store(number, values[number])
     return values
 
 

@@ -109,9 +109,11 @@ class HigherIndex:
     f_arguments: tuple[str, ...]
     mechanical = False
     states: Mapping[str, float] = {}
+    contacts = ()
     invariant_count = 0
     projects = False
     solves = False
+    contacts: tuple[()] = ()
 
     def __init__(
         self,

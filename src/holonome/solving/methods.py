@@ -66,7 +66,7 @@ class Method:
     def label(self) -> str:
         """A name for a method that was put together."""
         form, what = self.integrator.form(self.formulation), type(self.formulation).__name__
-        return self.integrator.label if form == "rate" else f"{what} + {self.integrator.label}"
+        return self.integrator.label if form in ("rate", "series") else f"{what} + {self.integrator.label}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def registry() -> dict[str, Entry]:
     found: dict[str, Any] = {}
     for module in iter_modules(integrators.__path__):
         found |= getattr(import_module(f"{integrators.__name__}.{module.name}"), "METHODS", {})
-    rows = sorted(found.items(), key=lambda row: "rate" not in row[1][1].needs)  # explicit methods first
+    explicit = {"rate", "series"}
+    rows = sorted(found.items(), key=lambda row: explicit.isdisjoint(row[1][1].needs))  # explicit ones first
     return {name: Entry(Method(*row[:2]), *row[2:]) for name, row in rows}
 
 
