@@ -108,7 +108,7 @@ class RadauState(Layout):
     max_iterations: Whole
     newton_tolerance: Real  # 0: by the tolerance
     rtol: Real  # of the error test
-    stretch: Real  # tolerances of the error test, relative to those given
+    slack: Real  # tolerances of the error test, relative to those given
     bound: Real  # of Newton's method
     have_matrix: Whole
     kind: Whole  # which factorization is in place
@@ -265,7 +265,7 @@ def _set_tolerances(w):
     s, rtol = w.s, w.run.rtol
     power = (s.stages + 1.0) / (2.0 * s.stages)
     s.rtol = 0.1 * rtol**power
-    s.stretch = s.rtol / rtol
+    s.slack = s.rtol / rtol
     rule = max(10.0 * 2.2e-16 / s.rtol, min(0.03, s.rtol ** (1.0 / power - 1.0)))
     if w.run.constant > 0.0 or s.index3:
         rule = max(10.0 * 2.2e-16 / s.rtol, _STRICT * rule)
@@ -277,7 +277,7 @@ def _set_weights(w, h):
     """Weights of both tests for a step of size h."""
     s, atol, powers = w.s, w.s.atol, w.column_powers
     for i in range(w.size):
-        weight = 1.0 / (s.stretch * atol[i] + s.rtol * abs(w.now[i]))
+        weight = 1.0 / (s.slack * atol[i] + s.rtol * abs(w.now[i]))
         if powers[i] > 0.0:
             weight *= abs(h) ** powers[i]
         w.error_weights[i], w.newton_weights[i] = s.error_mask[i] * weight, s.newton_mask[i] * weight
