@@ -82,6 +82,13 @@ LIMITS = [
     Row("srm, singular, BDF", "micrometres", "*", "ε = 1e-4 is too large for these lengths", "stopped"),
     Row(WITHOUT_MULTIPLIERS, "forces of lam", "*", "takes the multipliers from the forces", "refused"),
     Row("baumgarte, dopri5", "forces of lam", "*", "only with BDF", "refused"),
+    Row(
+        "index3, Radau",
+        "micrometres",
+        "constant step",
+        "steps of 2 µs: rounding errors of the multipliers, divided by h², and Newton's method stagnates",
+        "stopped",
+    ),
     Row(UNDERLYING_BDF, "redundant rows", "*", "needs independent constraints", "refused"),
     Row(UNDERLYING_BDF, "massless coordinate", "*", "M must be inverted", "refused"),
     Row(
