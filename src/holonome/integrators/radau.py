@@ -39,7 +39,8 @@ class Radau(Integrator):
     Parameters
     ----------
     order
-        5, 9 or 13; "adaptive" chooses among them by what each has achieved.
+        5, 9 or 13.  "adaptive" begins with 5, raises the order where Newton's method converges fast and
+        lowers it where it is slow or fails; at a constant step it is 5.
     step
         Constant step size; None chooses it by the tolerances.
     newton_tolerance

@@ -45,9 +45,14 @@ _KEEP_SIZE, _KEEP_RATE = 1.2, 0.03
 that.
 """
 
-_SLUGGISH, _LARGEST_RATE = 0.05, 0.2
-"""Where it converges more slowly than the first, the size of the next step is such that its rate, which grows
-with the step, should not exceed the second.
+_LARGEST_RATE = 0.2
+"""A rate of convergence that the next step should not exceed, if it grows with the cube of the step, as where
+a stiff direction turns; if it grows more slowly, steps get there a little later.
+"""
+
+_CAUTION, _REGAIN = 0.8, 1.2
+"""A step does not grow beyond this part of one at which Newton's method failed, and regains that by a factor
+in every step.
 """
 
 _FAST, _SLOW, _PATIENCE = 0.002, 0.8, 10
@@ -103,7 +108,7 @@ class RadauState(Layout):
     max_iterations: Whole
     newton_tolerance: Real  # 0: by the tolerance
     rtol: Real  # of the error test
-    stretch: Real  # tolerances of the error test, relative to those given
+    slack: Real  # tolerances of the error test, relative to those given
     bound: Real  # of Newton's method
     have_matrix: Whole
     kind: Whole  # which factorization is in place
@@ -112,6 +117,7 @@ class RadauState(Layout):
     contraction: Real  # Θ of Newton's method
     factor: Real  # Θ/(1 − Θ), of the last step
     iterations: Whole
+    largest: Real  # size up to which the step may grow
     smaller: Real  # by what to multiply the step after Newton's method failed
     converged: Whole
     first: Whole  # whether the step has none before it
@@ -259,7 +265,7 @@ def _set_tolerances(w):
     s, rtol = w.s, w.run.rtol
     power = (s.stages + 1.0) / (2.0 * s.stages)
     s.rtol = 0.1 * rtol**power
-    s.stretch = s.rtol / rtol
+    s.slack = s.rtol / rtol
     rule = max(10.0 * 2.2e-16 / s.rtol, min(0.03, s.rtol ** (1.0 / power - 1.0)))
     if w.run.constant > 0.0 or s.index3:
         rule = max(10.0 * 2.2e-16 / s.rtol, _STRICT * rule)
@@ -271,7 +277,7 @@ def _set_weights(w, h):
     """Weights of both tests for a step of size h."""
     s, atol, powers = w.s, w.s.atol, w.column_powers
     for i in range(w.size):
-        weight = 1.0 / (s.stretch * atol[i] + s.rtol * abs(w.now[i]))
+        weight = 1.0 / (s.slack * atol[i] + s.rtol * abs(w.now[i]))
         if powers[i] > 0.0:
             weight *= abs(h) ** powers[i]
         w.error_weights[i], w.newton_weights[i] = s.error_mask[i] * weight, s.newton_mask[i] * weight
@@ -591,6 +597,7 @@ def begin(w, context):
     s.stages = s.fewest
     s.stages_polynomial = s.fewest
     s.first = 1
+    s.largest = math.inf
     _set_tolerances(w)
     _set_weights(w, 0.0)
     run.h = run.direction * _first_step(w)
@@ -675,14 +682,16 @@ def _choose(w, h, h_new):
     """Order and size of the next step; both are kept where the matrices serve again."""
     run, s = w.run, w.s
     ratio = h_new / h
+    if s.contraction > 0.0:
+        ratio = min(ratio, max(0.5, (_LARGEST_RATE / s.contraction) ** (1.0 / 3.0)))
+    ratio = min(ratio, max(1.0, s.largest / abs(h)))
+    s.largest *= _REGAIN
     converges = s.contraction <= _KEEP_RATE
     if not converges:
         s.have_matrix = 0
-    if s.h_of_matrix == h and 1.0 <= ratio <= _KEEP_SIZE and converges:
-        h_new = h
-    if s.contraction > _SLUGGISH:
-        h_new = h * min(ratio, max(0.5, _LARGEST_RATE / s.contraction))
-    run.h = h_new
+    elif s.h_of_matrix == h and 1.0 <= ratio <= _KEEP_SIZE:
+        ratio = 1.0
+    run.h = h * ratio
     s.wait -= 1
     if s.contraction >= _SLOW:
         _lower(w)
@@ -746,7 +755,8 @@ def reject(w, t, h, cause):
         s.newton_failures += 1
         s.repeated += 1
         s.have_matrix = 0
-        run.h = h * (s.smaller if cause == loop.NEWTON else 0.25)
+        s.largest = _CAUTION * abs(h)
+        run.h = h * (s.smaller if cause == loop.NEWTON and s.repeated <= 3 else 0.25)
         _lower(w)
     s.rejected = 1
     run.t_failed = t + h
