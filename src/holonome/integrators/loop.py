@@ -351,7 +351,7 @@ def settle(w):
 
 @njit(cache=True, inline="always")
 def _borrowed(array):
-    """The same numbers as an array that nobody counts references to: counting takes as long as a small step."""
+    """The same numbers as an array to which nobody counts references, which takes a fifth of a small step."""
     return as_matrix(pointer(array), array.shape[0], array.shape[1])
 
 
