@@ -1,6 +1,7 @@
 """How these pages are built: sphinx-build -W -b html docs docs/_build/html"""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -98,5 +99,14 @@ def escape_bars(app, what, name, obj, options, lines):
     ]
 
 
+def join_names(app, what, name, obj, options, lines):
+    """Attributes that share a description, "q, v", would be read as one, with "q," as its type."""
+    lines[:] = [
+        re.sub(r"^(\s*:(?:ivar|vartype) )([\w, ]+)(?=:)", lambda m: m[1] + m[2].replace(", ", ","), line)
+        for line in lines
+    ]
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", join_names, priority=900)

@@ -5,6 +5,17 @@ from holonome import control as control
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
+from holonome.analysis.continuation import Branch as Branch
+from holonome.analysis.continuation import BranchPoint as BranchPoint
+from holonome.analysis.equilibrium import Equilibrium as Equilibrium
+from holonome.analysis.equilibrium import equilibrium as equilibrium
+from holonome.analysis.kinematics import Kinematics as Kinematics
+from holonome.analysis.kinematics import kinematics as kinematics
+from holonome.analysis.linearisation import Linearization as Linearization
+from holonome.analysis.linearisation import linearize as linearize
+from holonome.analysis.modes import Mode as Mode
+from holonome.analysis.modes import Modes as Modes
+from holonome.analysis.response import Response as Response
 from holonome.animation import Animation as Animation
 from holonome.animation import animate as animate
 from holonome.bodies import shapes as shapes
@@ -28,6 +39,7 @@ from holonome.errors import ContradictoryConstraints as ContradictoryConstraints
 from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart
 from holonome.errors import ModelError as ModelError
+from holonome.errors import NoEquilibrium as NoEquilibrium
 from holonome.errors import SingularSystem as SingularSystem
 from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile
@@ -36,6 +48,7 @@ from holonome.formulations.contract import Formulation as Formulation
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit as CoordinateSplit
 from holonome.formulations.ggl import GGL as GGL
+from holonome.formulations.hamiltonian import Hamiltonian as Hamiltonian
 from holonome.formulations.implicit import Residual as Residual
 from holonome.formulations.index1 import Baumgarte as Baumgarte
 from holonome.formulations.index1 import Index1 as Index1
@@ -45,7 +58,10 @@ from holonome.formulations.sequential_regularization import SRM as SRM
 from holonome.formulations.underlying_ode import UnderlyingODE as UnderlyingODE
 from holonome.integrators.bdf import BDF as BDF
 from holonome.integrators.contract import Integrator as Integrator
+from holonome.integrators.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from holonome.integrators.plain import PlainIntegrator as PlainIntegrator
+from holonome.integrators.radau import Radau as Radau
+from holonome.integrators.rattle import Rattle as Rattle
 from holonome.integrators.runge_kutta import RungeKutta as RungeKutta
 from holonome.integrators.tableau import Tableau as Tableau
 from holonome.integrators.taylor import Taylor as Taylor

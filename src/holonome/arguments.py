@@ -176,6 +176,13 @@ def _truth(value: Any) -> bool:
     return bool(value)
 
 
+def _radau_order(value: Any) -> int:
+    order = whole(5, 13).read(value)
+    if order not in (5, 9, 13):
+        raise ValueError
+    return order
+
+
 ANYTHING = Kind("anything", lambda value: value)
 FUNCTION = Kind("a function", _callable)
 TRUTH = Kind("True or False", _truth)
@@ -238,7 +245,11 @@ ARGUMENTS: dict[str, Kind] = {
     "BDF.max_order": whole(1, 6),
     "BDF.order": optional(whole(1, 6)),
     "BDF.newton_tolerance": POSITIVE,
+    "rho_inf": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
+    "Rattle.order": whole(2, 8),
     "BDF.rate_floor": number("a number from 0 to 1", lambda x: 0 <= x <= 1),
+    "Radau.order": either(one_of("adaptive"), Kind("5, 9 or 13", _radau_order)),
+    "Radau.newton_tolerance": optional(POSITIVE),
     # formulations
     "error_test": one_of("q", "qv", "all"),
     "newton_test": one_of("q", "qv", "all"),
@@ -246,8 +257,10 @@ ARGUMENTS: dict[str, Kind] = {
     "CoordinateSplit.error_test": one_of("x", "xw", "bound"),
     "iteration": one_of("CS", "CM"),
     "refresh": one_of("step", "jacobian"),
+    "CoordinateSplit.mean": one_of("independent", "all"),
     "predict_multipliers": TRUTH,
     "relaxed": TRUTH,
+    "projects_error": TRUTH,
     "UnderlyingODE.projection": TRUTH,
     "alpha": optional(FINITE),
     "beta": optional(NOT_NEGATIVE),
@@ -296,6 +309,14 @@ ARGUMENTS: dict[str, Kind] = {
     "direction": number("a positive or negative number, or 0 for both", lambda x: not math.isnan(x)),
     "stop": TRUTH,
     "hypothesis": one_of("newton", "poisson"),
+    # equilibria, modes, kinematics
+    "count": whole(1),
+    "near": NOT_NEGATIVE,
+    "cycles": whole(1, 1000),
+    "amplitude": FINITE,
+    "switch": TRUTH,
+    "max_points": whole(3),
+    "fraction": number("a number between 0 and 1", lambda x: 0 < x < 1),
     "Sampled.law": FUNCTION,
     "dt": POSITIVE,
     "every": POSITIVE,

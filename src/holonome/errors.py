@@ -72,6 +72,21 @@ class SingularSystem(HolonomeError, ValueError):
     """
 
 
+class NoEquilibrium(HolonomeError, ValueError):
+    """No equilibrium or steady motion was found, or what was found does not persist.
+
+    Examples
+    --------
+    >>> import holonome as hn
+    >>> falling = hn.System(1.0, -9.81, names=["y"])
+    >>> try:
+    ...     hn.equilibrium(falling, [0.0])
+    ... except hn.NoEquilibrium as error:
+    ...     print(str(error).partition(" in the best")[0])
+    no equilibrium was found near the guess: nothing balances the force -9.81 along 'y'
+    """
+
+
 class StepFailed(HolonomeError, RuntimeError):
     """A :class:`holonome.Simulator` could not go on; its state is that before the step.
 

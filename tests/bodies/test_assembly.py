@@ -146,3 +146,39 @@ def test_a_system_of_functions_has_no_names():
     with pytest.raises(ValueError, match="q0: missing"):
         hn.solve(pendulum.system, (0, 1))
     assert hn.solve(pendulum, (0, 1)).success  # a ready-made mechanism brings its start along
+
+
+def test_a_rotation_by_half_a_turn_is_no_rotation_by_none():
+    """What a body is given must hold, also where the search begins at the opposite."""
+    m = hn.Mechanism("ball joint", gravity=(0, 0, -9.81))
+    m.spherical("A", m.ground.at(0, 0, 0), bar(m, "rod")["A"])
+    for axis in np.eye(3):
+        wanted = Rotation.from_rotvec(np.pi * axis)
+        for value in (wanted, hn.near(wanted)):
+            sol = hn.solve(m, (0, 0.1), start={"A": value})
+            assert (sol.body("rod").rotation[0].inv() * wanted).magnitude() < 1e-8
+        for value in ({"rotation": wanted}, hn.near({"rotation": wanted})):
+            sol = hn.solve(m, (0, 0.1), start={"rod": value})
+            assert (sol.body("rod").rotation[0].inv() * wanted).magnitude() < 1e-8
+
+
+def test_branches_of_what_is_free_to_move_are_its_branches():
+    m, _, _ = models.four_bar()
+    places = [dict(zip(m.system.names, q, strict=True)) for q in m.assemble()]
+    assert len(places) == 2
+    m = hn.Mechanism("cart")
+    cart = m.body("cart", 2.0, 0.1)
+    m.prismatic("slide", m.ground.at(0, 0), cart)
+    m.revolute("hinge", cart, bar(m, "rod")["A"])
+    np.testing.assert_allclose(m.assemble({"hinge": 0.5}), [[0.0, 0.5]], atol=1e-9)
+
+
+def test_names_that_look_like_coordinates_of_others():
+    m = hn.Mechanism("names", gravity=(0, 0, -9.81))
+    plate, lid = bar(m, "plate"), bar(m, "lid")
+    m.planar("P", m.ground.at(0, 0, 0), plate["A"])
+    m.revolute("P x", plate["B"], lid["A"])
+    assert m.system.names == ["P x", "P y", "P angle", "P x (2)"]
+    sol = hn.solve(m, (0, 0.1), start={"P": {"x": 0.2}, "P x": 0.3})
+    assert sol.joint("P").values["x"][0] == 0.2
+    assert sol.joint("P x").angle[0] == 0.3

@@ -181,6 +181,97 @@ def test_arguments_that_would_have_no_effect():
     refused("f.between: 'ab'; give two points", lambda: m.force("f", between="ab", law=1.0))
 
 
+def test_more_arguments_that_would_have_no_effect():
+    m, rod = plane()
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    refused("event.axis: it has no meaning for a joint", lambda: m.event("A", 1.0, axis="y"))
+    refused("event.coordinate: it has no meaning for a point", lambda: m.event(point=rod, coordinate="angle"))
+    load = m.point_mass("load", 1.0)
+    refused("t.body: 'load' is a point mass", lambda: m.torque("t", body=load, law=1.0))
+    refused("load.at: a point mass is its only point", lambda: load.at(0.1, 0))
+    refused("g.guide: does not depend on x", lambda: m.point_on("g", rod["A"], load, lambda x: 1.0))
+
+
+def test_what_is_not_of_its_kind():
+    m, rod = plane()
+    ground = m.ground.at(0, 0)
+    m.revolute("A", ground, rod["A"])
+    refused("rod: there is no point", lambda: rod[["A"]])
+    refused("b.stiffness: 'soft'; give numbers", lambda: m.bushing("b", ground, rod["A"], "soft"))
+    refused("r.points: 3; give a list of points", lambda: m.rope("r", 3, 1.0))
+    refused("r.points: 3; give a list of points", lambda: m.slack_rope("r", 3, 1.0))
+    refused("r: all of its points are on 'rod'", lambda: m.slack_rope("r", [rod["A"], rod["B"]], 1.0))
+    refused("r.length: -1; give a positive", lambda: m.slack_rope("r", [ground, rod["B"]], -1.0))
+    refused("t.radius: -1; give a number that is not", lambda: m.touch("t", ground, rod["B"], radius=-1))
+    refused("A upper less lower: -1; give lower below upper", lambda: m.stops("A", lower=2, upper=1))
+    refused("c.exponent: inf", lambda: m.contact("c", ground, rod["B"], 1.0, exponent=np.inf))
+    refused("event.axis: 'z'; give one of 'x', 'y'", lambda: m.event(point=rod["B"], axis="z"))
+    refused("start: 3; give a dict", lambda: m.assemble(3), hn.InconsistentStart)
+    refused("t0: 'x'", lambda: m.assemble(t0="x"), ValueError)
+    refused("t0: nan", lambda: m.initial(np.nan), ValueError)
+    refused("parameters: 3; give a dict", lambda: m.assemble(parameters=3), ValueError)
+    assert not m.contacts
+
+
+def test_parameters_where_numbers_are_needed():
+    m = hn.Mechanism("space", gravity=(0, 0, -9.81), parameters={"a": 1.0})
+    rod, other = bar(m, "rod"), hn.Mechanism("other", parameters={"a": 1.0, "b": -1.0})
+    ground = m.ground.at(0, 0, 0)
+    refused("A.axis: .*give three numbers", lambda: m.revolute("A", ground, rod["A"], axis=(m.p.a, 0, 1)))
+    with pytest.raises(TypeError, match="stands for any value and is no number"):
+        Rotation.from_euler("x", m.p.a)
+    with pytest.raises(TypeError, match="stands for any value and is no number"):
+        assert m.p.a > 1
+    m.revolute("A", ground, rod["A"])
+    refused(r"start\['A'\]: .*give a number", lambda: m.assemble({"A": m.p.a}), hn.InconsistentStart)
+    refused("x.mass: -1; give a number that is not", lambda: other.body("x", other.p.b, 1.0))
+    refused("x.*: depends on a parameter of another", lambda: m.body("x", other.p.a, (1, 1, 1)))
+    refused(
+        "x: depends on a parameter of another", lambda: m.body("x", 1, (1, 1, 1), center=(0, 0, other.p.a))
+    )
+    refused("Q: depends on a parameter", lambda: m.distance("Q", ground, rod.at(other.p.a, 0, 0), 1.0))
+    refused("x.inertia: no body has", lambda: m.body("x", m.p.a, (m.p.a, m.p.a, 3 * m.p.a)))
+    assert list(m.bodies) == ["ground", "rod"]
+
+
+def test_parameters_of_a_run_without_sense():
+    m = hn.Mechanism("plane", parameters={"mass": 1.0, "k": 1.0})
+    rod = m.body("rod", m.p.mass, 0.1, center=(0.5, 0))
+    m.revolute("A", m.ground.at(0, 0), rod)
+    m.spring("s", joint="A", stiffness=m.p.k)
+    assert hn.solve(m, (0, 0.1), parameters={"mass": 2.0}).success
+    refused("rod.mass: -1; give", lambda: hn.solve(m, (0, 0.1), parameters={"mass": -1.0}))
+    refused("s.stiffness: -1; give", lambda: hn.solve(m, (0, 0.1), [0.0], parameters={"k": -1.0}))
+
+
+def test_an_event_that_was_made_before_parts_were_added():
+    m, rod = plane()
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    old = m.event("A", 0.1)
+    m.revolute("B", rod["B"], bar(m, "second")["A"])
+    refused("was made before parts were added", lambda: hn.solve(m, (0, 1), events=old))
+
+
+def test_couplings():
+    m, rod = plane()
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    m.revolute("B", rod["B"], bar(m, "second")["A"])
+    refused("c.terms: .*two joints or more", lambda: m.couple("c", {"A": 1}))
+    refused(r"c.terms\['A'\]: 0; give a number other", lambda: m.couple("c", {"A": 0, "B": 1}))
+    refused("c: there is no joint 'Z'", lambda: m.couple("c", {"A": 1, "Z": 1}))
+    refused("c.terms: a coordinate is there twice", lambda: m.couple("c", {"A": 1, m.joints["A"]: 1}))
+    assert not m.couplings
+
+
+def test_in_the_plane_axes_turn_about_z():
+    m, _ = plane()
+    tilted = Rotation.from_euler("x", 0.3)
+    refused("ground.at: in the plane axes turn about z only", lambda: m.ground.at(0, 0, rotation=tilted))
+    refused(r"x.points\['P'\]: in the plane", lambda: m.body("x", 1, 1, points={"P": ((0, 0), tilted)}))
+    turn = m.ground.at(0, 0, rotation=Rotation.from_euler("z", 0.3)).turn
+    assert turn[0, 0] == pytest.approx(np.cos(0.3), rel=1e-15)
+
+
 def test_rotations_where_numbers_are_asked_for():
     m, rod = space()
     m.revolute("A", m.ground.at(0, 0, 0), rod["A"])

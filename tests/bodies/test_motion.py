@@ -4,6 +4,7 @@ systems written by hand and with closed forms.
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import holonome as hn
@@ -215,3 +216,34 @@ def test_chain_in_space_stays_sparse():
     assert sol.system.n == 280
     assert sol.drift[0] < 1e-12
     assert sol.energy_change < 1e-4
+
+
+@pytest.mark.parametrize("coordinates", ["joint", "absolute"])
+def test_a_differential_couples_three_joints(coordinates):
+    """Against its two equations of motion, with an engine on the carrier and a brake on one wheel."""
+    m = hn.Mechanism("differential", gravity=(0, 0, 0), coordinates=coordinates, parameters={"two": 2.0})
+    for name, J in (("carrier", 0.05), ("left", 0.03), ("right", 0.04)):
+        m.revolute(f"{name} axle", m.ground.at(0, 0, 0), m.body(name, 1.0, (J, J, J)))
+    m.couple("bevels", {"left axle": 1, "right axle": 1, "carrier axle": -m.p.two})
+    m.torque("engine", "carrier axle", 2.0)
+    m.torque("brake", "left axle", lambda rate: -0.5 * rate)
+    sol = hn.solve(m, (0, 1), rtol=1e-10)
+
+    def rates(t, w):  # of the left wheel and the right one; the carrier has their mean
+        J = np.array([[0.03 + 0.0125, 0.0125], [0.0125, 0.04 + 0.0125]])
+        return np.linalg.solve(J, [1.0 - 0.5 * w[0], 1.0])
+
+    exact = solve_ivp(rates, (0, 1), [0, 0], rtol=1e-11, atol=1e-12).y[:, -1]
+    found = [sol.joint(f"{name} axle").rate[-1] for name in ("left", "right")]
+    np.testing.assert_allclose(found, exact, rtol=1e-8)
+    np.testing.assert_allclose(sum(sol.effort("bevels")), 0.0, atol=1e-10)  # of −1, −1 and 2 times λ
+    assert np.max(np.abs(sol.energy_error)) < 1e-8
+
+
+def test_a_shape_gives_the_inertia_of_a_mass():
+    m = hn.Mechanism("rod")
+    rod = hn.shapes.Rod((0, 0), (2, 0), radius=0.01)
+    m.revolute("A", m.ground.at(0, 0), m.body("by mass", 3.0, shape=rod))
+    m.revolute("B", m.ground.at(0, 0), m.body("by density", shape=rod, density=3.0 / rod.volume))
+    sol = hn.solve(m, (0, 1))
+    np.testing.assert_allclose(sol.joint("A").angle, sol.joint("B").angle, rtol=1e-12, atol=1e-14)

@@ -303,3 +303,12 @@ def test_motion_in_the_plane_is_plotted_and_filmed(linkage, tmp_path, monkeypatc
     linkage.plot(file=tmp_path / "run.png", dark=True)
     monkeypatch.setattr(film, "_SECONDS", 0.1)
     assert linkage.animate(tmp_path / "run.gif", forces=["motor", "C"]).file.stat().st_size > 1000
+
+
+def test_a_mechanism_with_inputs_is_animated(tmp_path):
+    m = hn.Mechanism("door", gravity=(0, -9.81), parameters={"length": 1.0}, inputs={"torque": 0.0})
+    rod = m.body("rod", 2.0, 1 / 6, center=(0.5, 0), points={"A": (0, 0), "tip": (1, 0)})
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    m.torque("motor", joint="A", law=lambda u: u.torque)
+    sol = hn.solve(m, (0, 0.1), start={"A": 0.5})
+    assert sol.animate(tmp_path / "door.html").file.exists()

@@ -48,6 +48,12 @@ class Cell:
 
     # Runs
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """What tells ``solve`` to take the method."""
+        constant = {"step": self.problem.t_end / self.problem.steps} if self.subject.fixed_step else {}
+        return constant | self.subject.arguments
+
     def attempt(self, problem: Problem | None = None, **further: Any) -> Any:
         """A run, which may fail; one that is refused must be refused in good order."""
         task = problem or self.problem
@@ -60,7 +66,7 @@ class Cell:
             "atol": task.atol,
         }
         try:
-            return hn.solve(task.system, **(arguments | self.subject.arguments | further))
+            return hn.solve(task.system, **(arguments | self.given | further))
         except (hn.HolonomeError, ValueError, TypeError) as error:
             check_words(error)
             raise Refused(f"{type(error).__name__}: {error}") from error
@@ -77,7 +83,7 @@ class Cell:
     def simulator(self) -> hn.Simulator:
         """A simulator at the start of the problem."""
         task = self.problem
-        given = {"max_steps": 5000, "rtol": RTOL, "atol": task.atol} | self.subject.arguments
+        given = {"max_steps": 5000, "rtol": RTOL, "atol": task.atol} | self.given
         try:
             return hn.Simulator(task.system, task.q0, task.v0, **given)
         except (hn.HolonomeError, ValueError, TypeError) as error:

@@ -65,8 +65,11 @@ def rows_for(rows: Iterable[Row], method: str, kind: str, option: str) -> list[R
 SRM = ("srm", "srm, *")
 UNDERLYING_BDF = ("underlying, *",)
 WITHOUT_MULTIPLIERS = ("ggl[*]", "cs", "cm", "cs, bound")
-POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound")
+POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound", "gen-alpha")
+RATTLE = "rattle*"
 ROPES = ("large rope", "larger rope")
+DRIFTING = ("index1", "index2", "baumgarte*", "*no projection*")
+HELD_TO_TOLERANCES = ("ggl", "ggl[*]", "ggl, *", "cs", "cm", "cs, bound", "compliant*")
 MECHANICAL = ("[!as]*", "smooth")
 """All but "auto" and what begins with "srm"."""
 
@@ -79,6 +82,13 @@ LIMITS = [
     Row("srm, singular, BDF", "micrometres", "*", "ε = 1e-4 is too large for these lengths", "stopped"),
     Row(WITHOUT_MULTIPLIERS, "forces of lam", "*", "takes the multipliers from the forces", "refused"),
     Row("baumgarte, dopri5", "forces of lam", "*", "only with BDF", "refused"),
+    Row(
+        "index3, Radau",
+        "micrometres",
+        "constant step",
+        "steps of 2 µs: rounding errors of the multipliers, divided by h², and Newton's method stagnates",
+        "stopped",
+    ),
     Row(UNDERLYING_BDF, "redundant rows", "*", "needs independent constraints", "refused"),
     Row(UNDERLYING_BDF, "massless coordinate", "*", "M must be inverted", "refused"),
     Row(
@@ -90,11 +100,42 @@ LIMITS = [
         but=("not finite in words",),
     ),
     Row(
-        ("index1", "index3", "underlying, no projection, BDF"),
+        ("index1", "index3", "underlying, no projection, BDF", "gen-alpha"),
         "invariant",
         "backward",
         "begins where a run forward has drifted to, off the constraints; there the invariant changes",
         "refused",
+    ),
+    Row("*", "taut rope", "backward", "impacts cannot be undone", "refused"),
+    Row("smooth", "taut rope", "*", "contacts interrupt the slow motion", "refused"),
+    Row(SRM, "taut rope", "*", "there is nothing to regularize while contacts are open", "refused"),
+    Row(
+        DRIFTING,
+        "taut rope",
+        "*",
+        "drifts off the gap of a closed contact, which then counts as penetrated",
+        "stopped",
+        sometimes=True,
+    ),
+    Row("index3", "taut rope", "*", "thousands of steps at the start", "stopped", sometimes=True),
+    Row("index3", "taut rope", ("constant step", "not finite in words"), "the same"),
+    Row(
+        HELD_TO_TOLERANCES,
+        "taut rope",
+        "dense output",
+        "the gap of a closed contact is not among the residuals that the check allows for",
+        sometimes=True,
+    ),
+    Row(
+        (*DRIFTING, *SRM),
+        "*",
+        "acting event",
+        "begins anew on the constraints, off which it had drifted: there the event is ahead once more",
+        sometimes=True,
+    ),
+    Row("smooth", "*", "acting event", "the slow motion is that of a whole run", "refused"),
+    Row(
+        (*SRM, "auto"), ("index 2", "index 3"), "acting event", "general problems have no actions", "refused"
     ),
     Row(
         "taylor",
@@ -112,7 +153,15 @@ LIMITS = [
     ),
     Row(MECHANICAL, ("index 2", "index 3"), "*", "made for mechanical systems", "refused"),
     Row(
-        ("index1", "index3", "baumgarte*", "*no projection*"),
+        (
+            "index1",
+            "index3",
+            "index3, Radau",
+            "ggl, Radau",
+            "baumgarte*",
+            "*no projection*",
+            "gen-alpha",
+        ),
         "invariant",
         "sampled",
         "begins anew at ticks, where it has drifted off the constraints; there the invariant changes",
@@ -120,6 +169,11 @@ LIMITS = [
         sometimes=True,
     ),
     Row("smooth", "*", "sampled", "the slow motion is that of a whole run", "refused"),
+    Row(RATTLE, ("states", "ode"), "*", "first-order states that depend on themselves", "refused"),
+    Row(RATTLE, ("velocity constraint", "both constraints"), "*", "not symplectic", "refused"),
+    Row(RATTLE, "forces of lam", "*", "not symplectic", "refused"),
+    Row(RATTLE, "invariant", "*", "nothing holds invariants", "refused"),
+    Row(RATTLE, "*", "step bounds", "takes steps of one size", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "sampled", "general problems have no inputs", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
 ]

@@ -40,6 +40,7 @@ PROMISES: dict[type, Callable[[Any], Promise]] = {
     hn.Index3: lambda form: Promise(TOLERANCE, DRIFTS, error=1000.0, multipliers=50_000.0),
     hn.Index2: lambda form: Promise(DRIFTS, TOLERANCE),
     hn.Index1: lambda form: Promise(DRIFTS, DRIFTS),
+    hn.Hamiltonian: lambda form: Promise(ROUNDING, ROUNDING),
     hn.SRM: lambda form: Promise(TOLERANCE, DRIFTS, error=500.0, multipliers=10_000.0),
 }
 
@@ -54,6 +55,10 @@ HAND_MADE = {
     "ggl, order 2": hn.Method(hn.GGL(), hn.BDF(max_order=2)),
     "compliant": hn.Method(hn.Compliant(error_test="qv"), hn.BDF()),
     "cs, bound": hn.Method(hn.CoordinateSplit("CS", error_test="bound"), hn.BDF()),
+    "ggl, Radau": hn.Method(hn.GGL(), hn.Radau()),
+    "index2, Radau": hn.Method(hn.Index2(), hn.Radau(order=5)),
+    "index3, Radau": hn.Method(hn.Index3(), hn.Radau(order=9)),
+    "underlying, no projection, Radau": hn.Method(hn.UnderlyingODE(projection=False), hn.Radau(order=13)),
     "srm, dopri5": hn.Method(hn.SRM(), hn.RungeKutta("dopri5")),
     "srm, BDF": hn.Method(hn.SRM(eps=1e-6), hn.BDF()),
     "srm, singular, BDF": hn.Method(hn.SRM(eps=1e-4, variant="singular"), hn.BDF()),
@@ -63,11 +68,14 @@ HAND_MADE = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A method under test: its name, what tells ``solve`` to take it, and its promise."""
+    """A method under test: its name, what tells ``solve`` to take it, and its promise; whether it needs a
+    step.
+    """
 
     name: str
     arguments: dict[str, Any]
     promise: Promise
+    fixed_step: bool = False
 
 
 def subjects() -> dict[str, Subject]:
@@ -81,5 +89,6 @@ def subjects() -> dict[str, Subject]:
         form = method.formulation
         assert type(form) in PROMISES, f"{name}: say in PROMISES what {form!r} promises"
         promise = PROMISES[type(form)](form)
-        found.append(Subject(name, {"method": method if name in HAND_MADE else name}, promise))
+        given = {"method": method if name in HAND_MADE else name}
+        found.append(Subject(name, given, promise, method.integrator.fixed_step))
     return {subject.name: subject for subject in found}

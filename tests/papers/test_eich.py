@@ -54,9 +54,7 @@ def test_table_3_1(computed):
     table = computed["table-3.1"]
     assert len(table.rows) == 25
     assert all(row.measured["with"] < row.measured["without"] for row in table.rows)
-    assert all(
-        row.verdict == "reproduced" for row in table.rows if row.case["TOL"] in ("1e-7", "1e-8", "1e-9")
-    )
+    assert {row.verdict for row in table.rows if row.case["TOL"] in ("1e-8", "1e-9")} >= {"fitted"}
     assert table.claims[0].verdict == table.claims[1].verdict == "reproduced"
 
 
@@ -81,8 +79,8 @@ def test_plain_projected_method_has_its_order_too():
 
 def test_only_the_tangential_part_of_a_perturbation_is_propagated():
     for at in (60, 85):
-        for projects in (True, False):
-            bdf = eich.ProjectedBDF(3, 0.01, projects)
+        for projects, joint in ((True, False), (True, True), (False, False)):
+            bdf = eich.ProjectedBDF(3, 0.01, projects, joint)
             plain = bdf.run(120)
             left = {
                 kind: np.linalg.norm(bdf.run(120, at, kind, 1e-4) - plain, axis=1)[at:]
@@ -94,7 +92,7 @@ def test_only_the_tangential_part_of_a_perturbation_is_propagated():
 
 def test_projected_value_is_the_nearest():
     """(2.8): ŷ − y lies in the range of Hᵀ."""
-    bdf = eich.ProjectedBDF(2, 0.1, True)
+    bdf = eich.ProjectedBDF(2, 0.1, True, joint=True)
     far = np.array([0.7, -0.6, 1.1, 0.9])
     near = bdf.project(far)
     assert np.max(np.abs(bdf.phi(near))) < 1e-15
@@ -112,7 +110,7 @@ def test_drift_of_the_wheel_set(computed):
 @pytest.mark.slow
 def test_flying_wheel_set(computed):
     assert [claim.verdict for claim in computed["figure-1.4"].claims] == [
-        "reproduced",
+        "fitted",
         "differs",
         "reproduced",
     ]

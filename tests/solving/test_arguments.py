@@ -58,6 +58,19 @@ NUMBERS = {"zero", "half", "negative", "huge"}
 POSITIVE = {"half", "huge"}
 EMPTY = {"empty list", "empty array"}
 TEXTS = {"text", "digits", "empty text"}
+MUTABLE = EMPTY | {
+    "list of numbers",
+    "list of text",
+    "ragged",
+    "nested",
+    "array of nan",
+    "objects",
+    "wrong shape",
+    "dict",
+    "dict of numbers",
+    "set",
+    "object",
+}
 FUNCTIONS = {"class", "function"}  # what is callable is tried out only when it is needed
 
 
@@ -128,6 +141,7 @@ CALLS: dict[str, tuple] = {
             "keep_steps": TRUTHS | {"None"},
             "max_steps": set(),
             "progress": TRUTHS | FUNCTIONS,
+            "controllers": {"None", "empty list"},
         },
     ),
     "solve, by name": (
@@ -310,6 +324,7 @@ CALLS: dict[str, tuple] = {
             "derivatives": {"None"},
             "name": TEXTS,
             "drawing": {"None"},
+            "contacts": {"None", "empty list"},
         },
     ),
     "System, states": (
@@ -412,6 +427,59 @@ CALLS: dict[str, tuple] = {
             "function": FUNCTIONS,
             "terminal": TRUTHS | {"None", "zero"},
             "direction": NUMBERS | {"inf", "-inf"},
+            "action": FUNCTIONS | {"None"},
+        },
+    ),
+    "Contact": (
+        hn.Contact,
+        {"gap": lambda q: q[0], "slip": lambda v: v[1]},
+        {
+            "gap": FUNCTIONS,
+            "slip": FUNCTIONS | {"None"},
+            "restitution": FUNCTIONS | {"zero"},
+            "friction": FUNCTIONS | {"zero", "half", "huge"},
+            "static_friction": FUNCTIONS | {"zero", "half", "huge", "None"},
+            "hypothesis": set(),
+            "name": TEXTS,
+        },
+    ),
+    "Sampled": (
+        hn.Sampled,
+        {"law": lambda q: 0.0, "every": 0.1},
+        {
+            "law": FUNCTIONS,
+            "every": POSITIVE,
+            "delay": POSITIVE | {"zero"},
+            "offset": POSITIVE | {"zero"},
+            "inputs": TEXTS | EMPTY | {"None", "list of text"},  # names, known with the system
+            "state": MUTABLE | FUNCTIONS | {"None"},
+        },
+    ),
+    "Simulator": (
+        hn.Simulator,
+        {"system": PENDULUM, "q0": [1.0, 0.0], "v0": [0.0, 0.0]},
+        {
+            "system": set(),
+            "q0": set(),
+            "v0": {"None"},
+            "start": {"None"},
+            "speed": {"None"},
+            "s0": {"None"},
+            "w0": {"None"},
+            "lam0": {"None"},
+            "t0": NUMBERS,
+            "method": set(),
+            "rtol": {"zero"},
+            "atol": POSITIVE | {"None", "list of numbers"},
+            "first_step": POSITIVE | {"None", "inf"},
+            "max_step": POSITIVE | {"inf"},
+            "step": POSITIVE | {"None"},
+            "projection": TRUTHS | {"None"},
+            "events": {"None", *EMPTY},
+            "parameters": {"None"},
+            "inputs": {"None"},
+            "repair": TRUTHS,
+            "max_steps": set(),
         },
     ),
     "Drawing": (
@@ -508,6 +576,8 @@ RESULTS = {
     "Comparison",
     "History",
     "Residual",
+    "Snapshot",
+    "Stairs",
     "Start",
     "State",
     "Tableau",

@@ -64,6 +64,29 @@ def rod_in_a_bushing() -> hn.System:
     )
 
 
+@pytest.mark.parametrize("rtol", [1e-4, 1e-7])
+def test_radau_takes_over_where_stiff_forces_jump_often(rtol):
+    """A hundred jumps: BDF begins anew at order 1 behind each of them, and needs 3000 to 8000 steps."""
+
+    def force(t, q, v):
+        spring = 1e3 * (q[2:] - q[:2]) + 1e3 * (v[2:] - v[:2])
+        push = np.where(np.mod(t, 0.05) < 0.025, 5.0, -5.0)
+        return np.concatenate([spring + np.array([push, -9.81]), 0.01 * np.array([0.0, -9.81]) - spring])
+
+    system = hn.System([1.0, 1.0, 0.01, 0.01], force, lambda q: q[0] ** 2 + q[1] ** 2 - 1)
+    given = system, (0, 2.5), [1.0, 0.0, 1.0, 0.0]
+    sol = hn.solve(*given, rtol=rtol, atol=rtol)
+    assert sol.method == "auto: dop853 → radau"
+    assert sol.steps < 400
+    assert sol.drift[0] < 1e-14
+    assert sol.lam.shape == (1, sol.t.size)
+    reference = hn.solve(*given, method="bdf", rtol=1e-10, atol=1e-10, max_steps=100_000)
+    np.testing.assert_allclose(sol.q[:, -1], reference.q[:, -1], atol=max(1e-4, 10 * rtol))
+    again = hn.solve(*given, rtol=rtol, atol=rtol, dense_output=True)
+    np.testing.assert_array_equal(again.q, sol.q)
+    np.testing.assert_allclose(again.sol(sol.t)[0], sol.q, atol=1e-12)
+
+
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
 def test_stiffness_is_met_within_a_hundred_steps(rtol):
     system, start = rod_in_a_bushing(), [0.5, 0.0, np.pi / 2]

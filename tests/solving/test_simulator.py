@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.errors import ModelError
+from holonome.errors import ModelError, StepFailed
 
-METHODS = [*hn.methods()]
+METHODS = {name: {"step": 0.01} if entry.fixed_step else {} for name, entry in hn.methods().items()}
 
 
 def rod():
@@ -38,7 +38,7 @@ START = [0.6, -0.8]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_it_follows_the_motion_and_a_snapshot_brings_back_the_digits(method):
-    sim = hn.Simulator(rod(), START, method=method, rtol=1e-6)
+    sim = hn.Simulator(rod(), START, method=method, rtol=1e-6, **METHODS[method])
     exact = hn.solve(rod(), (0, 1), START, rtol=1e-11, t_eval=[1.0])
     for k in range(20):
         if k == 10:
@@ -47,7 +47,7 @@ def test_it_follows_the_motion_and_a_snapshot_brings_back_the_digits(method):
     assert sim.t == 1.0
     assert np.allclose(sim.q, exact.q[:, 0], atol=2e-3)
     q, v = sim.q, sim.v
-    other = hn.Simulator(rod(), START, method=method, rtol=1e-6)
+    other = hn.Simulator(rod(), START, method=method, rtol=1e-6, **METHODS[method])
     for restored in (sim, other):
         restored.restore(snapshot)
         assert restored.t == 0.5
@@ -388,3 +388,115 @@ def test_interruption_leaves_the_state():
     with pytest.raises(KeyboardInterrupt):
         sim.step(10.0)
     assert sim.t == 0.25
+
+
+def bouncing(e=0.5):
+    floor = hn.Contact(lambda q: q[0], restitution=e, name="floor")
+    return hn.System(1.0, [-9.81], names=["height"], contacts=floor)
+
+
+def test_contacts_are_those_of_solve():
+    sol = hn.solve(bouncing(), (0, 2), [1.0], atol=1e-9)
+    sim, impacts = hn.Simulator(bouncing(), [1.0], atol=1e-9), []
+    sim.step(2.0)
+    assert np.array_equal(sim.impacts.t, sol.impacts.t)
+    assert np.array_equal(sim.y, [*sol.q[:, -1], *sol.v[:, -1]])
+    sim.reset()
+    for _ in range(200):
+        sim.step(0.01)
+        impacts += sim.impacts.t.tolist()
+    np.testing.assert_allclose(impacts, sol.impacts.t, rtol=1e-9)
+    floor = sim.contact("floor")
+    assert floor.status == "closed"
+    assert floor.force == pytest.approx(9.81)
+    assert sim.a[0] == 0
+    assert sim.lam.size == 0
+    assert sim.state.a[0] == 0
+
+
+@pytest.mark.parametrize("at", [0.2, 1.0, 1.9])
+def test_snapshots_with_contacts(at):
+    sim = hn.Simulator(bouncing(), [1.0])
+    sim.advance_to(at)
+    snapshot = pickle.loads(pickle.dumps(sim.snapshot()))
+    sim.step(0.3)
+    after = sim.y
+    for other in (sim, hn.Simulator(bouncing(), [1.0])):
+        other.restore(snapshot)
+        assert other.t == at
+        other.step(0.3)
+        assert np.array_equal(other.y, after)
+
+
+def test_a_controller_with_contacts_is_the_same_inside_solve():
+    ground = hn.Contact(lambda q: q[1], lambda v: v[0], friction=0.4, static_friction=0.5, name="ground")
+    system = hn.System(
+        [1.0, 1.0],
+        lambda u: np.array([u.push, -9.81]),
+        n=2,
+        inputs={"push": 0.0},
+        contacts=ground,
+    )
+
+    def law(t):
+        return 8 * np.sin(20 * t)
+
+    sol = hn.solve(system, (0, 1), [0, 0], controllers=hn.Sampled(law, every=0.01), atol=1e-9)
+    sim, seen = hn.Simulator(system, [0, 0], atol=1e-9), set()
+    for _ in range(100):
+        sim.step(0.01, push=float(law(sim.t)))
+        seen.add(sim.contact("ground").status)
+    assert np.array_equal(sim.q, sol.q[:, -1])
+    assert np.array_equal(sim.v, sol.v[:, -1])
+    assert seen == {"sticks", "slides"}
+
+
+def test_events_act_as_in_solve():
+    ball = hn.System(1.0, [-9.81], names=["height"], parameters={"e": 0.8})
+    bounce = hn.Event(
+        lambda q: q[0],
+        direction=-1,
+        action=lambda v, p: {"v": -p.e * v, "parameters": {"e": p.e / 2}},
+    )
+    sol = hn.solve(ball, (0, 2), [1.0], events=bounce, atol=1e-9)
+    sim = hn.Simulator(ball, [1.0], events=bounce, atol=1e-9)
+    sim.step(2.0)
+    assert np.array_equal(sim.q, sol.q[:, -1])
+    assert np.array_equal(sim.t_events[0], sol.t_events[0])
+    assert sim.p.e == sol.parameter_values[0, -1] < 0.8
+    sim.reset()
+    assert sim.p.e == 0.8
+    stop = hn.Event(lambda q: q[0], direction=-1, action=lambda v: {"v": -v, "stop": True})
+    sim = hn.Simulator(ball, [1.0], events=stop)
+    sim.step(1.0)
+    assert sim.terminated
+    assert sim.v[0] > 0
+    sim.step(0.1)
+    assert not sim.terminated
+
+
+def test_an_action_that_fails_leaves_the_state():
+    ball = hn.System(1.0, [-9.81], names=["height"], parameters={"e": 0.8})
+    wrong = hn.Event(lambda q: q[0], action=lambda: {"v": np.nan})
+    sim = hn.Simulator(ball, [1.0], events=wrong)
+    sim.step(0.3)
+    before = sim.y
+    with pytest.raises(StepFailed, match=r"events\[0\].action.*v: nan"):
+        sim.step(1.0)
+    assert sim.t == 0.3
+    assert np.array_equal(sim.y, before)
+
+
+def test_painleves_paradox_is_told_and_leaves_the_state():
+    tip = hn.Contact(
+        lambda q: q[1] - np.sin(q[2]), lambda q, v: v[0] + np.sin(q[2]) * v[2], friction=lambda p: p.mu
+    )
+    rod = hn.System([1, 1, 1 / 3], [0, -9.81, 0], n=3, parameters={"mu": 0.5}, contacts=tip)
+    sim = hn.Simulator(rod, [0, np.sin(1.1), 1.1], [-1.0, 0, 0])
+    sim.step(1e-3)
+    sim.change(mu=2.0)
+    with pytest.raises(StepFailed, match="Painlevé's paradox"):
+        sim.step(1e-3)
+    assert sim.t == 1e-3
+    with pytest.raises(StepFailed, match="Painlevé"):
+        hn.Simulator(rod, [0, np.sin(1.1), 1.1], [-1.0, 0, 0], parameters={"mu": 2.0})

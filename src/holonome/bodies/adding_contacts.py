@@ -45,6 +45,9 @@ class AddingContacts(Parts):
         """
         found, which = self._coordinate("stops", joint, coordinate)
         law = self._contact_law(f"{found.name} stops", restitution, 0.0, None, hypothesis)
+        if lower is not None and upper is not None:
+            room = self._scalar(f"{found.name} upper", upper) - self._scalar(f"{found.name} lower", lower)
+            self._limited(f"{found.name} upper less lower", room, lambda x: x > 0, "lower below upper")
         added = []
         for side, sign, value in (("lower", 1.0, lower), ("upper", -1.0, upper)):
             if value is not None:
@@ -68,11 +71,9 @@ class AddingContacts(Parts):
         """A rope from point to point, over pulleys too small to matter, that pulls where it is taut and else
         hangs loose.  A jerk when it becomes taut is an impact.
         """
-        found = [self._point(name, point) for point in points]
-        if len(found) < 2:
-            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
+        found = self._points_of_rope(name, points)
         law = self._contact_law(name, restitution, 0.0, None, hypothesis)
-        return self._add_contact(SlackRope(name, found, self._scalar(f"{name}.length", length), *law))
+        return self._add_contact(SlackRope(name, found, self._positive(f"{name}.length", length), *law))
 
     def touch(
         self,
@@ -104,7 +105,7 @@ class AddingContacts(Parts):
         """
         law = self._contact_law(name, restitution, friction, static_friction, hypothesis)
         ends = self._ends(name, a, b)
-        return self._add_contact(Touch(name, *ends, self._scalar(f"{name}.radius", radius), *law))
+        return self._add_contact(Touch(name, *ends, self._not_negative(f"{name}.radius", radius), *law))
 
     def _contact_law(
         self, name: str, restitution: Any, friction: Any, static: Any, hypothesis: Any

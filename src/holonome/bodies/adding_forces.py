@@ -61,9 +61,11 @@ class AddingForces(Parts):
         if joint is not None:
             return self._joint_force(name, joint, law, coordinate, ANGLE, "torque")
         self._leave_out(name, "body=", coordinate=coordinate)
-        shape = () if self.dimension == 2 else (3,)
+        shape, found = () if self.dimension == 2 else (3,), self._body(name, body)
+        if not found.rotates:
+            raise ModelError(f"{name}.body: {found.name!r} is a point mass, which cannot turn; use m.force")
         value = self._law(f"{name}.law", law, {"t": (), "w": shape}, 1 if self.dimension == 2 else 3)
-        return self._add_force(BodyTorque(name, self._body(name, body), value))
+        return self._add_force(BodyTorque(name, found, value))
 
     def force(
         self,
@@ -245,7 +247,7 @@ class AddingForces(Parts):
         friction, speed : number
             Coefficient of friction; below this speed it falls smoothly to zero.
         """
-        if not isinstance(exponent, (int, float)) or not exponent >= 1:
+        if not isinstance(exponent, (int, float)) or not 1 <= exponent < np.inf:
             raise ModelError(f"{name}.exponent: {shown(exponent)}; give a number of at least 1")
         k, v0 = self._positive(f"{name}.stiffness", stiffness), self._positive(f"{name}.speed", speed)
         names, values = ("radius", "damping", "friction"), (radius, damping, friction)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import casadi as ca
@@ -110,11 +110,7 @@ class AddingJoints(Parts):
 
     def rope(self, name: str, points: Sequence[Any], length: Numbers) -> Joint:
         """A rope from point to point, over pulleys too small to matter, which stays taut."""
-        found = [self._point(name, point) for point in points]
-        if len(found) < 2:
-            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
-        if all(point.body is found[0].body for point in found):
-            raise ModelError(f"{name}: all of its points are on {found[0].body.name!r}; connect two bodies")
+        found = self._points_of_rope(name, points)
         return self._add_joint(Rope(name, found, self._positive(f"{name}.length", length)))
 
     def point_on(self, name: str, a: Any, b: Any, guide: Callable) -> Joint:
@@ -134,6 +130,9 @@ class AddingJoints(Parts):
         law = self._law(f"{name}.guide", guide, {"x": (self.dimension,)}, None)
         if not 1 <= law.size < self.dimension:
             raise ModelError(f"{name}.guide: gives {law.size} numbers; give fewer than {self.dimension}")
+        x = ca.SX.sym("x", self.dimension)
+        if not ca.depends_on(law({"x": x}), x):
+            raise ModelError(f"{name}.guide: does not depend on x; give a function that is zero on the curve")
         return self._add_joint(OnGuide(name, *ends, lambda x: law({"x": x})))
 
     def rolling(
@@ -212,6 +211,47 @@ class AddingJoints(Parts):
         coupling = self.gear(name, joints, (-first if crossed else first) / second)
         coupling.what, coupling.radii = "belt", (first, second)
         return coupling
+
+    def couple(self, name: str, terms: Mapping[Any, Numbers], value: Any = 0.0) -> Coupling:
+        """Couple any number of joints: Σ coefficient · coordinate = value, as in a differential, an epicyclic
+        gear or a block and tackle.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        terms : dict
+            Coefficients by joint; of a joint with several coordinates by the pair of its name and that of the
+            coordinate.
+        value : number or callable
+            The right-hand side, a function of t and p.
+
+        Examples
+        --------
+        A differential: the wheels turn with the carrier on average.
+
+        >>> import holonome as hn
+        >>> m = hn.Mechanism("differential", gravity=(0, 0))
+        >>> for part in ("carrier", "left", "right"):
+        ...     _ = m.revolute(f"{part} axle", m.ground.at(0, 0), m.body(part, 1.0, 0.01))
+        >>> _ = m.couple("bevels", {"left axle": 1, "right axle": 1, "carrier axle": -2})
+        >>> sol = hn.solve(m, (0, 1), speed={"left axle": 3.0, "right axle": 1.0})
+        >>> sol.joint("carrier axle").rate[-1].round(12).item()
+        2.0
+        """
+        if not isinstance(terms, Mapping) or len(terms) < 2:
+            raise ModelError(
+                f"{name}.terms: {shown(terms)}; give a dict of two joints or more and coefficients"
+            )
+        found = []
+        for key, coefficient in terms.items():
+            joint, coordinate = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+            chosen, which = self._coordinate(name, joint, coordinate)
+            found.append((chosen, which, self._not_zero(f"{name}.terms[{shown(key)}]", coefficient)))
+        if len({(joint.name, which) for joint, which, _ in found}) < len(found):
+            raise ModelError(f"{name}.terms: a coordinate is there twice; give each once")
+        law = self._law(f"{name}.value", value, {"t": ()}, 1)
+        return self._add_coupling(Coupling(name, "coupling", found, law))
 
     def _add_joint(self, joint: Joint) -> Joint:
         self._new(joint.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,19 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from holonome.arguments import real_array, real_number, shown
 from holonome.bodies.body import Body
 from holonome.bodies.equations import Equations
-from holonome.bodies.geometry import constant, rotation, turned
-from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, Joint
+from holonome.bodies.geometry import rotation, turned
+from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, TURN, Joint, typical_length
 from holonome.bodies.kinematics import _nearest
+from holonome.bodies.starting_values import by_name, motion_of, named_values, place_of, triple, turned_from
 from holonome.errors import InconsistentStart
 from holonome.locks import cached_property
 
 _CLOSED = 1e-11
-_SEEDS = 24
+_SEEDS, _MANY_SEEDS = 24, 96
+_LARGEST_SEARCHED = 60
+"""Coordinates up to which a position is looked for that is not special."""
 _STEPS = 60
 _CLOSE = 0.3
 """A first find that misses what was wished for by more is compared with others."""
@@ -101,37 +103,102 @@ class Assembly:
         found.
         """
         guess, held, wished = self._first_guess(), [], []
-        for name, value in (start or {}).items():
+        for name, value in by_name("start", start).items():
             guess, found = self._read(name, value, guess)
             (wished if isinstance(value, Near) else held).extend(found)
-        if not held and not self.equations.tree.closing and not self.equations.couplings:
+        if not (held or wished or self.equations.tree.closing or self.equations.couplings):
             return [guess]
         rows = ca.vertcat(*self.rows, *[item.residual for item in held])
         names = self.names + [item.name for item in held]
-        evaluate = self.function(rows, ca.jacobian(rows, self._q))
+        evaluate = self._closing(rows, guess)
         missed: Any = lambda q: 0.0  # noqa: E731
         if wished:
             wishes = ca.vertcat(*[item.residual for item in wished])
-            both = ca.vertcat(rows, wishes)
-            guess, _ = self._newton(self.function(both, ca.jacobian(both, self._q)), guess)
-            away = self.function(wishes)
+            away = self._closing(wishes, guess)
             missed = lambda q: round(float(np.linalg.norm(away(q)[0])), 6)  # noqa: E731
-        found = self._straight(rows, start, guess, every, missed)
+            guess = self._wished(ca.vertcat(rows, wishes), guess, missed)
+        seeds = _MANY_SEEDS if every else None
+        found = self._straight(rows, start, guess, seeds, missed)
         if not found:
-            found, best = self._search(evaluate, guess, every, missed)
+            found, best = self._search(evaluate, guess, seeds, missed)
         if not found:
-            self._refuse(names, evaluate, best)
+            self._refuse(names, evaluate, self.function(rows), best)
+        if every:
+            found = self._branches(evaluate, found, guess)
         return sorted(found, key=lambda q: (missed(q), self._distance(q, guess)))
 
+    def _branches(self, evaluate: Any, found: list[np.ndarray], guess: np.ndarray) -> list[np.ndarray]:
+        """Where something is free to move, of each branch the position that is nearest to the guess."""
+        if not _null_space(evaluate(found[0])[1]).shape[1]:
+            return found
+        kept: list[np.ndarray] = []
+        for q in found:
+            q = self._drawn_near(evaluate, q, guess)
+            if all(self._distance(q, other) > 1e-3 for other in kept):
+                kept.append(q)
+        return kept
+
+    def _drawn_near(self, evaluate: Any, q: np.ndarray, guess: np.ndarray) -> np.ndarray:
+        """Moved through closed positions as near to a place as they come without a detour."""
+        for _ in range(_STEPS):
+            null = _null_space(evaluate(q)[1])
+            pull = null @ (null.T @ self._difference(guess, q))
+            length = float(np.linalg.norm(pull))
+            if length < 1e-7:
+                break
+            trial, gap = self._newton(evaluate, q + self._units * pull * min(1.0, 0.5 / length))
+            if gap > _CLOSED or self._distance(trial, guess) >= self._distance(q, guess):
+                break
+            q = trial
+        return q
+
+    def _closing(self, rows: ca.SX, guess: np.ndarray) -> Any:
+        """Rows and their derivatives as a function of q, in units in which typical changes are one: rows are
+        divided by how much they change around the guess where all coordinates do so by such a change.
+        """
+        raw = self.function(rows, ca.jacobian(rows, self._q))
+        random, size = np.random.default_rng(9), self._size
+        places = [self._displaced(guess, seed, random, size) for seed in range(4)]
+        changes = np.array([np.linalg.norm(raw(q)[1] * self._units, axis=1) for q in places])
+        units = np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0, initial=0.0)[:, None]
+        units[units == 0] = 1.0
+
+        def evaluate(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            value, jacobian = raw(q)
+            return value / units, jacobian * self._units / units
+
+        return evaluate
+
+    @cached_property
+    def _units(self) -> np.ndarray:
+        """Typical changes of the coordinates: a length of the mechanism where something slides, else one."""
+        found = np.ones(self._q.numel())
+        for link in self.equations.tree.links:
+            if link.motion.kind == SLIDE and link.motion.of is None:
+                found[link.first] = self._size
+        return found
+
+    def _wished(self, rows: ca.SX, guess: np.ndarray, missed: Any) -> np.ndarray:
+        """Where to begin so that wishes come true, as far as they can beside the rows; from places around it
+        where none is near that.
+        """
+        evaluate, random = self._closing(rows, guess), np.random.default_rng(7)
+        found = []
+        for seed in range(4):
+            found.append(self._newton(evaluate, self._displaced(guess, seed, random, self._size))[0])
+            if missed(found[-1]) < _CLOSE:
+                break
+        return min(found, key=missed)
+
     def _straight(
-        self, rows: ca.SX, start: Mapping[str, Any] | None, guess: np.ndarray, every: bool, missed: Any
+        self, rows: ca.SX, start: Mapping[str, Any] | None, guess: np.ndarray, seeds: int | None, missed: Any
     ) -> list[np.ndarray]:
         """Positions in which no beam is deformed."""
         deformations = self._deformations(start)
         if not deformations.numel():
             return []
         both = ca.vertcat(rows, deformations)
-        return self._search(self.function(both, ca.jacobian(both, self._q)), guess, every, missed)[0]
+        return self._search(self._closing(both, guess), guess, seeds, missed)[0]
 
     def _deformations(self, given: Mapping[str, Any] | None) -> ca.SX:
         """Deformations of beams, which start without them if they can and if none is given."""
@@ -174,30 +241,25 @@ class Assembly:
         return np.array(ca.evalf(ca.substitute(value, self.equations.symbols.p, self.p)))
 
     def _search(
-        self, evaluate: Any, guess: np.ndarray, every: bool, missed: Any
+        self, evaluate: Any, guess: np.ndarray, seeds: int | None, missed: Any
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Newton's method from the guess and from places around it."""
+        """Newton's method from the guess and from places around it: so many, or until one will do."""
         random, found, best = np.random.default_rng(7), [], (np.inf, guess)
-        size = self._size()
-        for seed in range(_SEEDS * (4 if every else 1)):
-            q, gap = self._newton(evaluate, self._displaced(guess, seed, random, size))
+        for seed in range(seeds or _SEEDS):
+            q, gap = self._newton(evaluate, self._displaced(guess, seed, random, self._size))
             if gap < best[0]:
                 best = gap, q
-            if gap > _CLOSED * size or any(self._distance(q, other) < 1e-6 for other in found):
+            if gap > _CLOSED or any(self._distance(q, other) < 1e-6 for other in found):
                 continue
             found.append(q)
-            if seed == 0 and not every and missed(q) < _CLOSE and self._regular(evaluate, q):
+            if seed == 0 and not seeds and missed(q) < _CLOSE and self._regular(evaluate, q):
                 break
         return found, best[1]
 
+    @cached_property
     def _size(self) -> float:
         """A length that is typical of the mechanism."""
-        lengths = [
-            np.linalg.norm(self._numbers(point.position))
-            for joint in self.joints.values()
-            for point in joint.points
-        ]
-        return float(max(lengths, default=0.0)) or 1.0
+        return typical_length(self.joints.values(), lambda value: self._numbers(value).ravel())
 
     def _displaced(self, guess: np.ndarray, seed: int, random: Any, size: float) -> np.ndarray:
         """The first guess, then places further and further from it."""
@@ -216,15 +278,15 @@ class Assembly:
     def _newton(self, evaluate: Any, q: np.ndarray) -> tuple[np.ndarray, float]:
         """Gauss–Newton steps of least norm, shortened where the gap grows."""
         value, jacobian = evaluate(q)
-        gap, last = float(np.max(np.abs(value), initial=0.0)), 0.0
+        gap, last = _gap(value, jacobian), 0.0
         for _ in range(_STEPS):
             if gap == 0 or not np.isfinite(gap):
                 break
             step = -np.linalg.lstsq(jacobian, value.ravel(), rcond=1e-10)[0]
-            step *= min(1.0, 1.5 / max(np.max(np.abs(step)) / max(1.0, self._size()), 1e-300))
+            step *= self._units * min(1.0, 1.5 / max(np.max(np.abs(step)), 1e-300))
             for share in (1.0, 0.5, 0.25, 0.1, 0.02):
                 trial, trial_jacobian = evaluate(q + share * step)
-                size = float(np.max(np.abs(trial), initial=0.0))
+                size = _gap(trial, trial_jacobian)
                 if size < gap:
                     break
             else:
@@ -232,7 +294,7 @@ class Assembly:
             q, value, jacobian, last, gap = q + share * step, trial, trial_jacobian, gap, size
             if gap < 1e-15 or (gap < 1e-12 and gap > 0.5 * last):
                 break
-        return q, gap if np.isfinite(gap) else np.inf
+        return q, gap
 
     def _regular(self, evaluate: Any, q: np.ndarray) -> bool:
         """Whether no other branch passes here, so that the first find can be taken."""
@@ -243,18 +305,21 @@ class Assembly:
         return bool(np.all((values > 1e-6 * values[0]) | (values < 1e-12 * values[0])))
 
     def _distance(self, q: np.ndarray, other: np.ndarray) -> float:
-        """How far two positions are from each other; full turns do not count."""
-        d = q - other
+        """How far two positions are from each other, in typical changes; full turns do not count."""
+        return float(np.linalg.norm(self._difference(q, other)))
+
+    def _difference(self, q: np.ndarray, other: np.ndarray) -> np.ndarray:
+        d = (q - other) / self._units
         for link in self.equations.tree.links:
-            if link.motion.kind not in (SLIDE, BALL) and link.motion.of is None:
+            if link.motion.kind == TURN and link.motion.of is None:
                 d[link.first] = (d[link.first] + np.pi) % (2 * np.pi) - np.pi
             if link.motion.kind == BALL:
                 part = slice(link.first, link.first + 4)
-                d[part] = min(q[part] - other[part], q[part] + other[part], key=np.linalg.norm)
-        return float(np.linalg.norm(d))
+                d[part] = min(q[part] - other[part], -q[part] - other[part], key=np.linalg.norm)
+        return d
 
-    def _refuse(self, names: list[str], evaluate: Any, q: np.ndarray) -> None:
-        value = np.abs(evaluate(q)[0].ravel())
+    def _refuse(self, names: list[str], evaluate: Any, gaps: Any, q: np.ndarray) -> None:
+        value, gap = np.abs(evaluate(q)[0].ravel()), np.abs(gaps(q)[0].ravel())
         worst = int(np.argmax(value))
         others = self._owners(names, value, but=names[worst])
         drives = {coupling.name for coupling in self.equations.couplings if coupling.what == "drive"}
@@ -262,7 +327,7 @@ class Assembly:
         if drives & {names[worst], *others} and others:
             against, loop = f" against {', '.join(others)}", "what drives prescribe at this time"
         raise InconsistentStart(
-            f"start: the mechanism cannot be assembled so: {names[worst]!r} stays open by {value[worst]:.3g}"
+            f"start: the mechanism cannot be assembled so: {names[worst]!r} stays open by {gap[worst]:.3g}"
             f"{against} in the best position found; look at {loop}, or give other values in start, with "
             "hn.near(...) for those that need only be close"
         )
@@ -279,15 +344,19 @@ class Assembly:
         symbols, constraints = self.equations.symbols, self.equations.constraints
         g, h = ca.vertcat(*constraints.g), ca.vertcat(*constraints.h)
         w = ca.vertcat(ca.jtimes(g, self._q, self._v) + ca.jacobian(g, symbols.t), h)
-        held = [item for name, value in (speed or {}).items() for item in self._read_speed(name, value)]
+        given = by_name("speed", speed)
+        held = [item for name, value in given.items() for item in self._read_speed(name, value)]
         rows = ca.vertcat(w, *[item.residual for item in held])
         C, b = self.function(ca.jacobian(rows, self._v), rows)(q)
         if not np.any(b):
             return np.zeros(q.size)
-        v = np.linalg.lstsq(C, -b.ravel(), rcond=1e-9)[0]
-        left = np.abs(C @ v + b.ravel())
+        C, units = self._in_units(C)
+        b = b.ravel() / units
+        v = np.linalg.lstsq(C, -b, rcond=1e-9)[0]
+        left = np.abs(C @ v + b)
         scale = np.max(np.abs(b), initial=0.0) + np.max(np.abs(v), initial=0.0)
         if np.any(left > 1e-8 * scale):
+            left *= units
             names = [*constraints.g_names, *constraints.h_names, *[item.name for item in held]]
             worst = int(np.argmax(left))
             if not held:
@@ -303,17 +372,30 @@ class Assembly:
         null = _null_space(C)
         bending = self._deformations(speed)
         if bending.numel() and null.shape[1]:
-            J = self.function(ca.jacobian(bending, self._q))(q)[0]
+            J = self.function(ca.jacobian(bending, self._q))(q)[0] * self._units
             v = v - null @ np.linalg.lstsq(J @ null, J @ v, rcond=1e-9)[0]
             null = null @ _null_space(J @ null)
         (M,) = self.function(self.equations.M)(q)
+        M *= self._units[:, None] * self._units
         inner = null.T @ M @ null
-        return v - null @ np.linalg.lstsq(inner, null.T @ M @ v, rcond=1e-12)[0]
+        return self._units * (v - null @ np.linalg.lstsq(inner, null.T @ M @ v, rcond=1e-12)[0])
 
-    def walk(self, q: np.ndarray, steps: int = 6) -> list[np.ndarray]:
+    def _in_units(self, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows for velocities in typical changes, and how long these rows have been."""
+        C = C * self._units
+        if not np.all(np.isfinite(C)):
+            raise InconsistentStart(
+                "start: constraints have no derivatives in this position, as where two points of a rope "
+                "coincide; give another one"
+            )
+        units = np.linalg.norm(C, axis=1)
+        units[units == 0] = 1.0
+        return C / units[:, None], units
+
+    def walk(self, q: np.ndarray, steps: int = 12) -> list[np.ndarray]:
         """Closed positions around one, on both sides of it."""
         rows = ca.vertcat(*self.rows)
-        evaluate, found = self.function(rows, ca.jacobian(rows, self._q)), [q]
+        evaluate, found = self._closing(rows, q), [q]
         random = np.random.default_rng(8)
         for sign in (1.0, -1.0):
             here, ahead = q, np.zeros(q.size)
@@ -323,23 +405,57 @@ class Assembly:
                     return found
                 direction = null @ (null.T @ (ahead if np.any(ahead) else sign * random.normal(size=q.size)))
                 ahead = direction / max(np.linalg.norm(direction), 1e-300)
-                here, gap = self._newton(evaluate, here + 0.35 * ahead)
-                if gap > _CLOSED * self._size():
+                here, gap = self._newton(evaluate, here + 0.35 * ahead * self._units)
+                if gap > _CLOSED:
                     break
                 found.append(here)
             random = np.random.default_rng(8)
         return found
+
+    def generic(self) -> np.ndarray:
+        """A closed position that is not special: of those found in which the mechanism can move, but for what
+        drives prescribe, one of the fewest freedoms.  In the first position of all, bars may lie on top of
+        each other and do what they cannot elsewhere.
+        """
+        first, constraints = self.positions(None)[0], self.equations.constraints
+        rows = len(constraints.g) + len(constraints.h)
+        drives = {coupling.name for coupling in self.equations.couplings if coupling.what == "drive"}
+        if not rows or first.size > _LARGEST_SEARCHED:
+            return first
+        if first.size + len(drives) > rows == self._rank(first, but=set()):
+            return first
+        closing = ca.vertcat(*constraints.g)
+        others, _ = self._search(self._closing(closing, first), first, _SEEDS, lambda q: 0.0)
+
+        def special(q: np.ndarray) -> tuple[bool, int]:
+            free = q.size - self._rank(q, but=drives)
+            return free == 0, free
+
+        return min([first, *others], key=special)
 
     def freedom(self, q: np.ndarray) -> tuple[int, list[str]]:
         """Degrees of freedom, and the names of the rows that follow from others, at a position."""
         from holonome.dynamics.rank import dependent_rows
 
         constraints = self.equations.constraints
-        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
-        (C,) = self.function(ca.jacobian(rows, self._v))(q)
-        rank, dependent = dependent_rows(C)
+        rank, dependent = dependent_rows(self._rates(q))
         names = [*constraints.g_names, *constraints.h_names]
         return q.size - rank, [*constraints.vanishing, *[names[k] for k in dependent]]
+
+    def _rank(self, q: np.ndarray, but: Set[str]) -> int:
+        """The rank of all rows but some, by their names."""
+        from holonome.dynamics.rank import dependent_rows
+
+        constraints = self.equations.constraints
+        names = [*constraints.g_names, *constraints.h_names]
+        return dependent_rows(self._rates(q)[[name not in but for name in names]])[0]
+
+    def _rates(self, q: np.ndarray) -> np.ndarray:
+        """The rows that velocities satisfy, in typical changes."""
+        constraints = self.equations.constraints
+        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
+        (C,) = self.function(ca.jacobian(rows, self._v))(q)
+        return self._in_units(C)[0]
 
     def _read(self, name: str, value: Any, guess: np.ndarray) -> tuple[np.ndarray, list[Held]]:
         """A value of ``start``: what vanishes then, and a guess that has it where that is simple."""
@@ -366,7 +482,7 @@ class Assembly:
         values = self.equations.kinematics.coordinates(joint)
         if isinstance(value, Rotation) and joint.what == "spherical" and value.single:
             R = self._relative_rotation(joint)
-            return [((-1, value), x) for x in ca.vertsplit(_turned_from(R, value))]
+            return [((-1, value), x) for x in ca.vertsplit(turned_from(R, value))]
         wanted = named_values(argument, joint, value)
         tree = joint.name in self.equations.tree.places
         plane = joint.points[0].body.dimension == 2
@@ -400,7 +516,7 @@ class Assembly:
         if name not in self._free:
             return guess
         places = self.equations.tree.places[self._free[name].name]
-        position, turn = _place(name, value, self.bodies[name].dimension)
+        position, turn = place_of(name, value, self.bodies[name].dimension)
         if isinstance(turn, Rotation) and len(places) > 4:
             x, y, z, w = turn.as_quat()
             guess[places[3:]] = w, x, y, z
@@ -413,13 +529,13 @@ class Assembly:
     def _of_body(self, body: Body, value: Any) -> list[tuple[None, ca.SX]]:
         frame, (position, turn) = (
             self.equations.kinematics.frame(body),
-            _place(body.name, value, body.dimension),
+            place_of(body.name, value, body.dimension),
         )
         rows = []
         if position is not None:
             rows += ca.vertsplit(frame.x[: body.dimension] - position)
         if isinstance(turn, Rotation):
-            rows += ca.vertsplit(_turned_from(frame.R, turn))
+            rows += ca.vertsplit(turned_from(frame.R, turn))
         elif turn is not None:
             rows.append(frame.angle - turn)
         return [(None, row) for row in rows]
@@ -431,14 +547,14 @@ class Assembly:
             if any(c.kind == QUATERNION for c in joint.coordinates) and not isinstance(value, Mapping):
                 a, b = kinematics.ends(joint)
                 relative = a.R.T @ (b.w - a.w)
-                return [Held(name, row) for row in ca.vertsplit(relative - _triple("speed", name, value))]
+                return [Held(name, row) for row in ca.vertsplit(relative - triple("speed", name, value))]
             values = kinematics.coordinates(joint)
             wanted = named_values("speed", joint, value)
             return [Held(name, kinematics.rate(values[k]) - rate) for k, rate in wanted.items()]
         if name not in self.bodies:
             raise self._unknown("speed", name)
         body = self.bodies[name]
-        velocity, w = _motion(name, value, body.dimension)
+        velocity, w = motion_of(name, value, body.dimension)
         frame, rows = kinematics.frame(body), []
         if velocity is not None:
             rows += ca.vertsplit(frame.v[: body.dimension] - velocity)
@@ -447,89 +563,12 @@ class Assembly:
         return [Held(name, row) for row in rows]
 
 
-def named_values(argument: str, joint: Joint, value: Any) -> dict[int, float]:
-    """Values of the coordinates of a joint, by their numbers: a number, a dict by name, or all in turn."""
-    names = [c.name for c in joint.coordinates if c.kind != QUATERNION]
-    expected = (
-        "a number"
-        if len(names) == 1
-        else f"a dict with any of {', '.join(names)}"
-        if names
-        else "a scipy.spatial.transform.Rotation"
-    )
-    try:
-        if isinstance(value, Mapping):
-            unknown = [name for name in value if name not in names]
-            if unknown:
-                raise InconsistentStart(
-                    f"{argument}[{joint.name!r}]: {unknown[0]!r} is no coordinate of it; give {expected}"
-                )
-            return {names.index(name): _finite(number) for name, number in value.items()}
-        values = [value] if len(names) == 1 else list(value)
-        if len(values) != len(names) or not names:
-            raise ValueError
-        return {k: _finite(number) for k, number in enumerate(values)}
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, InconsistentStart):
-            raise
-        raise InconsistentStart(f"{argument}[{joint.name!r}]: {shown(value)}; give {expected}") from None
-
-
-def _finite(value: Any) -> float:
-    number = real_number(value)
-    if not np.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _triple(argument: str, name: str, value: Any) -> np.ndarray:
-    try:
-        array = real_array(value)
-        if array.shape != (3,) or not np.all(np.isfinite(array)):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give three finite numbers") from None
-    return array
-
-
-def _place(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
-    """Position of the origin of a body, and its angle or rotation; None for what is not given."""
-    second = "angle" if dimension == 2 else "rotation"
-    return _pair("start", name, value, dimension, "position", second)
-
-
-def _motion(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
-    return _pair("speed", name, value, dimension, "velocity", "angular_velocity")
-
-
-def _pair(
-    argument: str, name: str, value: Any, dimension: int, first: str, second: str
-) -> tuple[np.ndarray | None, Any]:
-    expected = f"a dict with {first!r} ({dimension} numbers) and {second!r}, or one of them"
-    try:
-        if not isinstance(value, Mapping):
-            value = {first: value}
-        if not set(value) <= {first, second}:
-            raise ValueError
-        x, turn = value.get(first), value.get(second)
-        if x is not None:
-            x = real_array(x)
-            if x.shape != (dimension,) or not np.all(np.isfinite(x)):
-                raise ValueError
-        if turn is not None and second != "rotation":
-            turn = _finite(turn) if dimension == 2 else _triple(argument, name, turn)
-        elif turn is not None and not (isinstance(turn, Rotation) and turn.single):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give {expected}") from None
-    return x, turn
-
-
-def _turned_from(R: ca.SX, wanted: Rotation) -> ca.SX:
-    """Three rows that vanish where R is the wanted rotation."""
-    D = constant(wanted.as_matrix()).T @ R
-    scale = 1 / ca.sqrt(1 + D[0, 0] + D[1, 1] + D[2, 2] + 1e-12)
-    return scale * ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])
+def _gap(value: np.ndarray, jacobian: np.ndarray) -> float:
+    """The largest residual; infinite where rows have no value or no derivative, as where two points of a rope
+    coincide.
+    """
+    finite = np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian))
+    return float(np.max(np.abs(value), initial=0.0)) if finite else np.inf
 
 
 def _null_space(C: np.ndarray) -> np.ndarray:

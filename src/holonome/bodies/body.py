@@ -62,7 +62,7 @@ class Body:
     ground: bool = False
 
     def __getitem__(self, name: str) -> Point:
-        if name not in self.points:
+        if not isinstance(name, str) or name not in self.points:
             there = ", ".join(self.points) or "none"
             raise ModelError(f"{self.name}: there is no point {name!r}; its points are {there}")
         return self.points[name]
@@ -78,8 +78,10 @@ class Body:
             Turns the axes of the body into those of the point.
         """
         given: Any = position[0] if len(position) == 1 else position
+        if not self.rotates:
+            raise ModelError(f"{self.name}.at: a point mass is its only point; give {self.name!r} itself")
         x = vector(f"{self.name}.at", given, self.dimension)
-        return Point(self, _shown(given), x, _turn(f"{self.name}.at", rotation))
+        return Point(self, _shown(given), x, _turn(f"{self.name}.at", rotation, self.dimension))
 
     def __repr__(self) -> str:
         return f"Body({self.name!r})"
@@ -114,28 +116,33 @@ def points_of(body: str, points: Any, dimension: int, owner: Body) -> dict[str, 
         if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Rotation):
             given, rotation = given
         argument = f"{body}.points[{name!r}]"
-        found[name] = Point(owner, name, vector(argument, given, dimension), _turn(argument, rotation))
+        found[name] = Point(
+            owner, name, vector(argument, given, dimension), _turn(argument, rotation, dimension)
+        )
     return found
 
 
-def _turn(argument: str, rotation: Any) -> np.ndarray:
+def _turn(argument: str, rotation: Any, dimension: int) -> np.ndarray:
     if rotation is None:
         return np.eye(3)
     if not isinstance(rotation, Rotation) or not rotation.single:
         raise ModelError(f"{argument}: {shown(rotation)}; give one scipy.spatial.transform.Rotation")
-    return np.array(ca.DM(constant(rotation.as_matrix())))
+    R = np.array(ca.DM(constant(rotation.as_matrix())))
+    if dimension == 2 and not np.allclose(R[2], (0, 0, 1), rtol=0, atol=1e-12):
+        raise ModelError(f"{argument}: in the plane axes turn about z only; this rotation turns z as well")
+    return R
 
 
-def mass_of(body: str, mass: Numbers, what: str = ".mass") -> ca.SX:
+def mass_of(role: str, mass: Numbers) -> ca.SX:
     """A mass or a density, checked where it is a number."""
     if has_traced(mass):
         return symbolic(mass)
     try:
         value = float(real_array(mass))
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{body}{what}: {shown(mass)}; give a number") from None
+        raise ModelError(f"{role}: {shown(mass)}; give a number") from None
     if not 0 <= value < np.inf:
-        raise ModelError(f"{body}{what}: {value:g}; give a number that is not negative")
+        raise ModelError(f"{role}: {value:g}; give a number that is not negative")
     return ca.SX(value)
 
 
@@ -162,8 +169,8 @@ def inertia_of(body: str, inertia: Numbers, dimension: int) -> ca.SX:
         raise ModelError(f"{body}.inertia: {shown(inertia)}; give {expected}")
     if tensor.dtype == object:
         return symbolic(tensor) if dimension == 3 else _about_z(array[()])
-    _require_physical(body, tensor, dimension)
-    return constant(tensor)
+    require_physical(body, tensor, dimension)
+    return ca.sparsify(ca.SX(ca.DM(tensor)))
 
 
 def _about_z(moment: Numbers) -> ca.SX:
@@ -172,7 +179,7 @@ def _about_z(moment: Numbers) -> ca.SX:
     return tensor
 
 
-def _require_physical(body: str, tensor: np.ndarray, dimension: int) -> None:
+def require_physical(body: str, tensor: np.ndarray, dimension: int) -> None:
     """A tensor of inertia is symmetric, has no negative moment, and none beyond the sum of the others."""
     size = float(np.max(np.abs(tensor), initial=0.0))
     if not np.all(np.isfinite(tensor)):

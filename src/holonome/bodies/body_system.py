@@ -7,14 +7,17 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from scipy import sparse
 
+from holonome.bodies import measures
 from holonome.bodies.body import Body
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.equations import Equations
 from holonome.bodies.joint import Joint
+from holonome.bodies.kinematics import winds
 from holonome.bodies.load import Load, Spring, Wrench
 from holonome.bodies.named_results import NamedResults
-from holonome.bodies.redundancy import in_dependences
+from holonome.bodies.redundancy import in_dependences, same_rank
 from holonome.bodies.unilateral import Unilateral
 from holonome.errors import ModelError
 from holonome.locks import cached_property
@@ -125,7 +128,10 @@ class BodySystem(System):
     @cached_property
     def wrapped(self) -> set[str]:
         """Joints in loops whose angles are measured between −π and π and unrolled for results."""
-        return set(self.equations.joints) - set(self.equations.windings)
+        followed = set(self.equations.windings)
+        return {
+            name for name, joint in self.equations.joints.items() if winds(joint, self.equations.tree)
+        } - followed
 
     def joint_named(self, name: str) -> Joint:
         return _found(self.joints, "joint", name)
@@ -135,6 +141,33 @@ class BodySystem(System):
 
     def element_named(self, name: str) -> Load | Coupling:
         return _found(self.elements, "force, spring or drive", name)
+
+    @cached_property
+    def quaternions(self) -> list[slice]:
+        """Where unit quaternions lie among the coordinates."""
+        return measures.quaternions(self)
+
+    @cached_property
+    def counted_turns(self) -> list[int]:
+        """Numbers of the first-order states that only count turns."""
+        return measures.counted_turns(self)
+
+    def measured(self, name: str) -> dict[str, ca.SX] | None:
+        """Expressions of the state by name, for outputs and drives."""
+        found = measures.measured(self, name)
+        return super().measured(name) if found is None else found
+
+    def held(self, argument: str, values: Mapping[str, Any], t: float) -> list[tuple[str, ca.SX]]:
+        """What vanishes where joints and bodies have these positions or velocities."""
+        return measures.held(self, argument, values, t)
+
+    def shares(self, t: float, q: np.ndarray, s: np.ndarray, dq: np.ndarray) -> dict[str, float]:
+        """Shares of the bodies in the kinetic energy of a small motion."""
+        return measures.shares(self, t, q, s, dq)
+
+    def turning(self, t: float, q: np.ndarray, s: np.ndarray, dq: np.ndarray) -> dict[str, complex]:
+        """Changes of the coordinates of joints in a small motion."""
+        return measures.turning(self, t, q, s, dq)
 
     def numbers(self, value: ca.SX) -> np.ndarray:
         """An expression of the parameters in numbers, as a vector."""
@@ -147,6 +180,35 @@ class BodySystem(System):
     def named_data(self, solution: Any) -> dict[str, Any]:
         return self.named_results(solution).data()
 
+    def keeps_rank(self, t: float, given: Any, p: np.ndarray) -> bool:
+        """Whether the rows that are left out follow from the others in a position; if it is none, yes."""
+        if not self.equations.constraints.implied:
+            return True
+        try:
+            q = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            return True
+        if q.shape != (self.n,) or not np.all(np.isfinite(q)):
+            return True
+        kept, further = self._row_derivatives(t, q, np.zeros(self.n), p, np.zeros(len(self.states)))
+        units = self.equations.units
+        return same_rank(kept.toarray() * units, further.toarray() * units)
+
+    def _row_derivatives(self, t: float, q: Any, v: Any, p: Any, s: Any) -> list[Any]:
+        """Derivatives of the rows that are kept and of those that follow from them, sparse."""
+        equations, symbols = self.equations, self.equations.symbols
+
+        def make() -> ca.Function:
+            implied = [
+                ca.jacobian(row, symbols.v if ca.depends_on(row, symbols.v) else symbols.q)
+                for row in equations.constraints.implied.values()
+            ]
+            parts = [equations.velocity_jacobian, ca.vertcat(ca.SX(0, self.n), *implied)]
+            return ca.Function("C", symbols.inputs, parts)
+
+        C = self.compiled.once("rows", make)
+        return [part.sparse() for part in C(t, q, v, p, s, [], np.zeros(self.m))]
+
     def objection(self, solution: Any) -> str:
         """Why a run that reached its end is not a motion: rows that should follow from the others do not."""
         implied, symbols = self.equations.constraints.implied, self.equations.symbols
@@ -156,10 +218,17 @@ class BodySystem(System):
         rows = ca.Function("implied", inputs, [ca.densify(ca.vertcat(*implied.values()))])
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         values = np.abs(np.array(rows.map(solution.t.size).call(given)[0]))
-        allowed = 1e-6 * max(1.0, float(np.max(np.abs(solution.q), initial=0.0))) + 1e3 * max(solution.drift)
+        state = solution.q[:, 0], solution.v[:, 0], solution.parameter_values[:, 0], solution.s[:, 0]
+        _, derivatives = self._row_derivatives(solution.t[0], *state)
+        units = self.equations.units[:, None]
+        changes = np.linalg.norm(
+            derivatives.toarray() * units.T, axis=1
+        )  # by typical changes of all coordinates
+        reach = max(1.0, float(np.max(np.abs(solution.q / units), initial=0.0)))
+        allowed = (1e-6 * reach * changes + 1e3 * max(solution.drift))[:, None]
         if np.all(values <= allowed):
             return ""
-        row, point = np.unravel_index(np.argmax(values), values.shape)
+        row, point = np.unravel_index(np.argmax(values - allowed), values.shape)
         return (
             f"the mechanism has left its assembly: {list(implied)[row]!r}, which follows from the other rows "
             f"where it began, is off by {values[row, point]:.3g} at t = {solution.t[point]:.6g}; it passed a "
@@ -220,16 +289,10 @@ class BodySystem(System):
         """Names of the rows that take part in a dependence at the first point."""
         if not solution.t.size:
             return []
-        constraints, symbols = self.equations.constraints, self.equations.symbols
-        implied = [
-            ca.jacobian(row, symbols.v if ca.depends_on(row, symbols.v) else symbols.q)
-            for row in constraints.implied.values()
-        ]
-        C = ca.Function("C", symbols.inputs, [ca.vertcat(self.equations.velocity_jacobian, *implied)])
         state = solution.q[:, 0], solution.v[:, 0], self.parameters.flat, solution.s[:, 0]
-        matrix = C(solution.t[0], *state, [], np.zeros(self.m))
-        names = [*self.equations.row_names, *constraints.implied]
-        return [names[row] for row in in_dependences(matrix.sparse())] if names else []
+        matrix = sparse.vstack(self._row_derivatives(solution.t[0], *state))
+        names = [*self.equations.row_names, *self.equations.constraints.implied]
+        return [names[row] for row in in_dependences(matrix)] if names else []
 
     def _around(self, joint: Joint) -> set[str]:
         """The joints of the tree in the loop that a joint closes."""

@@ -15,7 +15,7 @@ which vanishes on e · e = 1 and makes M regular; it changes the multiplier of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,10 @@ from scipy.spatial.transform import Rotation
 
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import BALL, TURN, Joint, Row
+from holonome.bodies.joint import BALL, SLIDE, TURN, Joint, Row, typical_length
 from holonome.bodies.kinematics import Kinematics, winds
 from holonome.bodies.load import Effort, Load, Scene, Spring, Wrench
-from holonome.bodies.tree import Link, Tree
+from holonome.bodies.tree import Link, Tree, unused
 from holonome.dynamics.emitted import elimination_cost
 from holonome.equations.model import Model
 from holonome.errors import ModelError
@@ -69,20 +69,25 @@ class Constraints:
     vanishing: list[str] = field(default_factory=list)
     implied: dict[str, ca.SX] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)  # of each row, by its name
-    constant: Callable[[ca.SX], float | None] = lambda value: None
+    size: float = 1.0  # a length of the mechanism
 
-    def add(self, name: str, position: Sequence[Row], velocity: Sequence[Row]) -> None:
-        """Enter the rows of a joint, those left out that hold whatever the coordinates are."""
+    def add(
+        self,
+        name: str,
+        position: Sequence[Row],
+        velocity: Sequence[Row],
+        constants: Sequence[float | None],
+    ) -> None:
+        """Enter the rows of a joint, but those that are constant and so hold whatever the coordinates are."""
         several = len(position) + len(velocity) > 1
         places: tuple[list[int], list[int]] = [], []
         kept: tuple[list[int], list[int]] = [], []
         for k, row in enumerate(position):
-            label = f"{name} {row.name}" if several else name
+            label = unused(f"{name} {row.name}" if several else name, self.owner)
             self.owner[label] = name
-            value = ca.simplify(row.value)
-            constant = float(value) if value.is_constant() else self.constant(value)
+            value, constant = row.value, constants[k]
             if constant is not None:
-                _require_closed(name, constant)
+                _require_closed(name, constant, self.size)
                 self.vanishing.append(label)
                 continue
             if label in self.left_out:
@@ -93,7 +98,7 @@ class Constraints:
             self.g.append(value)
             self.g_names.append(label)
         for k, row in enumerate(velocity):
-            label = f"{name} {row.name}" if several else name
+            label = unused(f"{name} {row.name}" if several else name, self.owner)
             self.owner[label] = name
             if label in self.left_out:
                 self.implied[label] = row.value
@@ -105,8 +110,8 @@ class Constraints:
         self.rows[name], self.kept[name] = places, kept
 
 
-def _require_closed(name: str, gap: float) -> None:
-    if abs(gap) > 1e-9:
+def _require_closed(name: str, gap: float, size: float) -> None:
+    if abs(gap) > max(1e-9 * min(size, 1.0), 1e-14 * size):
         raise ModelError(
             f"{name}: this joint cannot close: its ends stay apart by {abs(gap):.3g} wherever the bodies are "
             "moved; look at the points and axes of the loop"
@@ -144,9 +149,7 @@ class Equations:
         s = ca.SX.sym("s", len(names))
         parts = dict(zip(self.windings, _split(s, list(map(len, self.windings.values()))), strict=True))
         self.kinematics = Kinematics(tree, q, v, gravity, parts)
-        self.constraints = Constraints(frozenset(left_out))
-        if any(link.joint.what != "free" for link in tree.links) and tree.size <= _LARGEST_LOOKED_AT:
-            self.constraints.constant = self._rounded_constant(q, t)
+        self.constraints = Constraints(frozenset(left_out), size=self._size())
         self._close(q, t)
         lam = ca.SX.sym("lam", len(self.constraints.g) + len(self.constraints.h))
         self.symbols = Symbols(t, q, v, p, s, lam)
@@ -169,38 +172,56 @@ class Equations:
 
     def _close(self, q: ca.SX, t: ca.SX) -> None:
         """All rows: of unit quaternions, of joints that close loops, of drives and gears."""
+        found: list[tuple[str, list[Row], list[Row]]] = []
         for link in self.tree.links:
             if link.motion.kind == BALL:
                 e = q[link.first : link.first + 4]
                 name = self.tree.names[link.first].rpartition(" ")[0]
-                self.constraints.add(f"{name} |e|", [Row("", ca.dot(e, e) - 1)], [])
+                found.append((f"{name} |e|", [Row("", ca.dot(e, e) - 1)], []))
         for joint in self.tree.closing:
             ends = self.kinematics.ends(joint)
-            position, velocity = _rows(joint, ends, ends)
-            self.constraints.add(joint.name, position, velocity)
+            found.append((joint.name, *_rows(joint, ends, ends)))
         for coupling in self.couplings:
             residual = coupling.residual(self.kinematics, t, self.namespace)
-            self.constraints.add(coupling.name, [Row("", residual)], [])
+            found.append((coupling.name, [Row("", residual)], []))
+        found = [
+            (name, [Row(x, ca.simplify(value)) for x, value in position], v) for name, position, v in found
+        ]
+        constants = iter(self._constants([row.value for _, position, _ in found for row in position], q))
+        for name, position, velocity in found:
+            self.constraints.add(name, position, velocity, [next(constants) for _ in position])
 
-    def _rounded_constant(self, q: ca.SX, t: ca.SX) -> Callable[[ca.SX], float | None]:
-        """Finds out whether an expression changes with q by no more than rounding errors of the geometry, and
-        if so its value.
-        """
-        lengths = [ca.norm_2(p.position) for joint in self.joints.values() for p in joint.points]
-        size = max([float(x) for x in lengths if x.is_constant()], default=0.0) or 1.0
-        random = np.random.default_rng(5)
-        places = [random.uniform(-1, 1, q.numel()) * size for _ in range(2)]
+    def _size(self) -> float:
+        """A length that is typical of the mechanism, as far as no parameters decide on it."""
+        joints = [link.joint for link in self.tree.links] + self.tree.closing + self.tree.fixed
+        return typical_length(joints, lambda x: np.array(ca.DM(x)).ravel() if x.is_constant() else None)
 
-        def constant(value: ca.SX) -> float | None:
-            if not set(map(str, ca.symvar(value))) <= set(map(str, ca.vertsplit(q))):
-                return None
-            function = ca.Function("row", [q], [value, ca.jacobian(value, q)])
-            found = [function(place) for place in places]
-            if max(float(ca.norm_inf(gradient)) for _, gradient in found) > 1e-13 * min(size, 1.0):
-                return None
-            return float(found[0][0])
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Typical changes of the coordinates: a length of the loops where something slides, else one."""
+        found = np.ones(self.tree.size)
+        for link in self.tree.links:
+            if link.motion.kind == SLIDE and link.motion.of is None:
+                found[link.first] = self.constraints.size
+        return found
 
-        return constant
+    def _constants(self, rows: Sequence[ca.SX], q: ca.SX) -> list[float | None]:
+        """Values of rows that do not change with q, or by no more than rounding errors of the geometry."""
+        found = [float(row) if row.is_constant() else None for row in rows]
+        joined = any(link.joint.what != "free" for link in self.tree.links)
+        if not joined or self.tree.size > _LARGEST_LOOKED_AT:
+            return found
+        own = set(map(str, ca.vertsplit(q)))
+        of_q = [own.issuperset(map(str, ca.symvar(row))) for row in rows]
+        asked = [k for k in range(len(rows)) if found[k] is None and of_q[k]]
+        values = ca.vertcat(*[rows[k] for k in asked])
+        function = ca.Function("rows", [q], [ca.densify(values), ca.densify(ca.jacobian(values, q))])
+        random, limit = np.random.default_rng(5), 1e-13 * min(self.constraints.size, 1.0)
+        places = [function(random.uniform(-1, 1, q.numel()) * self.units) for _ in range(2)]
+        changes = np.max([np.abs(np.array(J) * self.units) for _, J in places], axis=(0, 2), initial=0.0)
+        for k, value, change in zip(asked, np.array(places[0][0]).ravel(), changes, strict=True):
+            found[k] = float(value) if change <= limit else None
+        return found
 
     def multipliers(self, name: str) -> ca.SX:
         """The multipliers of all rows of a joint; zeros of those that are left out."""

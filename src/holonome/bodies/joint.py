@@ -16,7 +16,7 @@ Slides are along the axes of a, then come turns.  Rows are the opposite: with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -73,6 +73,23 @@ class Row(NamedTuple):
 
     name: str
     value: ca.SX
+
+
+def typical_length(joints: Iterable[Joint], number: Callable[[ca.SX], np.ndarray | None]) -> float:
+    """How far the points of a body that joints connect lie apart at most, and from its centre of mass; one if
+    all coincide.  ``number`` gives expressions in numbers, or None where it does not know.
+    """
+    places: dict[int, list[np.ndarray]] = {}
+    bodies = {id(body): body for joint in joints for body in joint.bodies}
+    for body in bodies.values():
+        own = [] if body.ground else [body.center, *(point.position for point in body.points.values())]
+        places[id(body)] = [x for x in map(number, own) if x is not None]
+    for point in (point for joint in joints for point in joint.points):
+        x = number(point.position)
+        if x is not None:
+            places[id(point.body)].append(x)
+    spans = [float(np.linalg.norm(np.ptp(x, axis=0))) for x in places.values() if x]
+    return max(spans, default=0.0) or 1.0
 
 
 class Joint:
@@ -276,9 +293,7 @@ class Screw(Joint):
 
 
 class Distance(Joint):
-    """A massless rod with a ball at each end.  Its multiplier is the force in it, positive if it is
-    compressed.
-    """
+    """A massless rod with a ball at each end.  Its multiplier is the tension in it."""
 
     what = "distance"
 

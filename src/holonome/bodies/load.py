@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from holonome.arguments import shown
 from holonome.bodies.body import Body, Point
 from holonome.bodies.geometry import ZERO, cross, symbolic
 from holonome.bodies.joint import ANGLE, BALL, DISPLACEMENT, Joint
@@ -393,7 +394,10 @@ class Contact(Load):
 
 def stiffness_matrix(argument: str, value: Any, rows: int) -> ca.SX:
     """A number, a diagonal or a matrix, in full."""
-    K = symbolic(value)
+    try:
+        K = symbolic(value)
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
+        raise ModelError(f"{argument}: {shown(value)}; give numbers") from None
     if K.numel() == 1:
         return K * ca.SX(ca.DM.eye(rows))
     if K.shape == (rows, 1):

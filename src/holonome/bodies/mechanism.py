@@ -13,7 +13,16 @@ from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
 from holonome.bodies.adding_contacts import AddingContacts
 from holonome.bodies.assembly import Assembly
-from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
+from holonome.bodies.body import (
+    Body,
+    Numbers,
+    Point,
+    inertia_of,
+    mass_of,
+    points_of,
+    require_physical,
+    vector,
+)
 from holonome.bodies.body_system import BodySystem
 from holonome.bodies.description import description
 from holonome.bodies.equations import Equations
@@ -112,7 +121,8 @@ class Mechanism(AddingBeams, AddingContacts):
             Named points in the axes of the body; one with axes of its own is a pair of coordinates and a
             ``scipy.spatial.transform.Rotation``.
         shape : Shape, optional
-            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia.
+            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia, and with
+            ``mass`` alone centre and inertia.
         density : number, optional
             Mass by volume of the shape.
         """
@@ -121,6 +131,11 @@ class Mechanism(AddingBeams, AddingContacts):
         found: dict[str, Point] = {}
         body = Body(name, self.dimension, mass, inertia, center, found, shape)
         found |= points_of(name, {} if points is None else points, self.dimension, body)
+        places = [point.position for point in found.values()]
+        self._require_own(name, mass, inertia, center, *places)
+        if not inertia.is_constant():
+            J = ca.Function("inertia", [self._p], [ca.densify(inertia)])(self.parameters.flat)
+            require_physical(name, np.array(J), self.dimension)
         self.bodies[name] = body
         return body
 
@@ -134,13 +149,11 @@ class Mechanism(AddingBeams, AddingContacts):
                 raise ModelError(
                     f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
                 )
-            rho = mass_of(f"{name}.density", density, "")
-            J = rho * ca.SX(ca.DM(shape.unit_inertia))
-            if self.dimension == 2:
-                J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
-            return rho * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
+            return self._of_shape(self._mass(f"{name}.density", density), shape)
         if mass is None:
             raise ModelError(f"{name}.mass: missing; give a number, or a shape and its density")
+        if inertia is None and shape is not None and center is None:
+            return self._of_shape(self._mass(f"{name}.mass", mass) / shape.volume, shape)
         if inertia is None:
             raise ModelError(
                 f"{name}.inertia: missing; give the moment of inertia about the centre of mass, or make it a "
@@ -149,14 +162,30 @@ class Mechanism(AddingBeams, AddingContacts):
         middle = vector(
             f"{name}.center", (0.0,) * self.dimension if center is None else center, self.dimension
         )
-        return mass_of(name, mass), inertia_of(name, inertia, self.dimension), middle
+        return self._mass(f"{name}.mass", mass), inertia_of(name, inertia, self.dimension), middle
+
+    def _of_shape(self, density: ca.SX, shape: Shape) -> tuple[ca.SX, ca.SX, ca.SX]:
+        J = density * ca.SX(ca.DM(shape.unit_inertia))
+        if self.dimension == 2:
+            J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
+        return density * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
+
+    def _mass(self, role: str, value: Any) -> ca.SX:
+        found = mass_of(role, value)
+        return found if found.is_constant() else self._not_negative(role, found)
 
     def point_mass(self, name: str, mass: Numbers) -> Body:
         """Add a body that is a point, which has no rotation; its point is called after it."""
         self._new(name)
         points: dict[str, Point] = {}
         body = Body(
-            name, self.dimension, mass_of(name, mass), ca.SX(3, 3), ca.SX(3, 1), points, rotates=False
+            name,
+            self.dimension,
+            self._mass(f"{name}.mass", mass),
+            ca.SX(3, 3),
+            ca.SX(3, 1),
+            points,
+            rotates=False,
         )
         points[name] = Point(body, name, ca.SX(3, 1))
         self.bodies[name] = body
@@ -224,20 +253,22 @@ class Mechanism(AddingBeams, AddingContacts):
     def _without_redundant_rows(self, equations: Equations) -> Equations:
         """The same equations without rows that follow from others; all rows where no start is found."""
         absolute = equations is not self.equations(False)
-        if not equations.tree.closing or equations.symbols.lam.numel() > LARGEST:
+        keep_all = "all rows" in self._made or equations.symbols.lam.numel() > LARGEST
+        if not equations.tree.closing or keep_all:
             return equations
         try:
             assembly = self._assembly(0.0, None)
-            places = assembly.walk(assembly.positions(None)[0])
+            places = assembly.walk(assembly.generic())
         except InconsistentStart:
             return equations
         if absolute:
             places = [equations.from_frames(assembly, q, np.zeros(q.size))[0] for q in places]
+        places += self._made.get("starts", [])
         symbols = equations.symbols
         C = ca.Function("C", symbols.inputs, [ca.densify(equations.velocity_jacobian)])
         v, s = np.zeros(symbols.v.numel()), np.zeros(symbols.s.numel())
         p, lam = self.parameters.flat, np.zeros(symbols.lam.numel())
-        rows = rows_to_leave_out([np.array(C(0.0, q, v, p, s, [], lam)) for q in places])
+        rows = rows_to_leave_out([np.array(C(0.0, q, v, p, s, [], lam)) * equations.units for q in places])
         if not rows:
             return equations
         return self._equations_of(equations.tree, [equations.row_names[row] for row in rows])
@@ -280,7 +311,7 @@ class Mechanism(AddingBeams, AddingContacts):
         value: float = 0.0,
         *,
         point: Any = None,
-        axis: str = "x",
+        axis: str | None = None,
         coordinate: str | None = None,
         direction: float = 0.0,
         terminal: bool | int = False,
@@ -294,6 +325,8 @@ class Mechanism(AddingBeams, AddingContacts):
             The joint, or
         point : Point
             a point, whose coordinate along ``axis`` ("x", "y" or "z") of the ground is meant.
+        axis : str
+            Of a point, "x" unless it is given.
         value : number
             The value that is passed.
         coordinate : str
@@ -303,25 +336,30 @@ class Mechanism(AddingBeams, AddingContacts):
         """
         if (joint is None) == (point is None):
             raise ModelError("event: give joint= or point=, one of them")
-        axes = "xyz"[: self.dimension]
         if joint is not None:
+            self._leave_out("event", "a joint", axis=axis)
             found, which = self._coordinate("event", joint, coordinate)
             if found.name not in self._followed:
                 self._followed.append(found.name)
                 self._made.clear()
-        equations = self.system.equations
-        if joint is not None:
-            measured = equations.kinematics.coordinates(found)[which]
-        elif axis not in axes or len(axis) != 1:
-            raise ModelError(f"event.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
+            measured = self.system.equations.kinematics.coordinates(found)[which]
         else:
-            measured = equations.kinematics.at(self._point("event", point)).x[axes.index(axis)]
+            self._leave_out("event", "a point", coordinate=coordinate)
+            measured = self._place("event", point, "x" if axis is None else axis)
+        equations = self.system.equations
         try:
             residual = measured - real_number(value)
         except (TypeError, ValueError, OverflowError):
             raise ModelError(f"event.value: {shown(value)}; give a number") from None
-        function = ca.Function("event", equations.symbols.inputs, [residual])
+        function = ca.Function("event", equations.symbols.inputs[:5], [residual])
         return Event(Expression("event", function, self.system.n), terminal, direction)
+
+    def _place(self, name: str, point: Any, axis: str) -> ca.SX:
+        """A coordinate of a point, in the axes of the ground."""
+        axes = "xyz"[: self.dimension]
+        if not isinstance(axis, str) or len(axis) != 1 or axis not in axes:
+            raise ModelError(f"{name}.axis: {shown(axis)}; give one of {', '.join(map(repr, axes))}")
+        return self.system.equations.kinematics.at(self._point(name, point)).x[axes.index(axis)]
 
     def initial(
         self,
@@ -332,11 +370,27 @@ class Mechanism(AddingBeams, AddingContacts):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Coordinates, velocities and states of an assembled start; see :meth:`assemble`."""
         assembly = self._assembly(t0, parameters)
-        for argument, given in (("start", start), ("speed", speed)):
-            if given is not None and not isinstance(given, Mapping):
-                raise InconsistentStart(f"{argument}: {shown(given)}; give a dict of names and values")
         q = assembly.positions(start)[0]
-        return self._in_system(assembly, q, assembly.velocities(q, speed))
+        made = self._in_system(assembly, q, assembly.velocities(q, speed))
+        self.begin_at(made[0], t0, parameters)
+        return made
+
+    def begin_at(self, q: Any, t0: float, parameters: Mapping[str, Any] | None = None) -> None:
+        """Make sure that no row has been left out that a run from here needs: what follows from other rows in
+        one assembly may not do so in another.
+        """
+        with expressions:
+            system, starts = self.system, self._made.setdefault("starts", [])
+            flat = self.parameters.changed(dict(parameters or {})).flat
+            self.require_sense(flat)
+            for _ in range(2):
+                if system.keeps_rank(t0, q, flat):
+                    return
+                self._made["starts"] = starts = [*starts, np.array(q, dtype=float)]
+                self._made.pop("system")
+                system = self.system
+            self._made["all rows"] = True
+            self._made.pop("system")
 
     def assemble(
         self,
@@ -362,10 +416,12 @@ class Mechanism(AddingBeams, AddingContacts):
         return [self._in_system(assembly, q, np.zeros(q.size))[0] for q in found]
 
     def _assembly(self, t0: float, parameters: Mapping[str, Any] | None) -> Assembly:
-        flat = self.parameters.changed(dict(parameters or {})).flat
+        t0 = checked("t0", t0)
+        flat = self.parameters.changed(dict(checked("parameters", parameters) or {})).flat
+        self.require_sense(flat)
         bodies = {name: body for name, body in self.bodies.items() if not body.ground}
         joints = {name: joint for name, joint in self.joints.items() if joint.what != "free"}
-        return Assembly(self.equations(False), joints, bodies, flat, float(t0))
+        return Assembly(self.equations(False), joints, bodies, flat, t0)
 
     def _in_system(
         self, assembly: Assembly, q: np.ndarray, v: np.ndarray
@@ -389,12 +445,15 @@ class Mechanism(AddingBeams, AddingContacts):
     def degrees_of_freedom(self, start: Mapping[str, Any] | None = None) -> int:
         """How many motions the joints leave free, by the rank of their constraints at an assembled start."""
         assembly = self._assembly(0.0, None)
-        return assembly.freedom(assembly.positions(start)[0])[0]
+        return assembly.freedom(self._position(assembly, start))[0]
 
     def redundant(self, start: Mapping[str, Any] | None = None) -> list[str]:
         """Names of constraint rows that follow from the others, at an assembled start."""
         assembly = self._assembly(0.0, None)
-        return assembly.freedom(assembly.positions(start)[0])[1]
+        return assembly.freedom(self._position(assembly, start))[1]
+
+    def _position(self, assembly: Assembly, start: Mapping[str, Any] | None) -> np.ndarray:
+        return assembly.generic() if start is None else assembly.positions(start)[0]
 
     def require_unchanged(self) -> None:
         """ModelError if a value that a law has captured is no longer what it was."""

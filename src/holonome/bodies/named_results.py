@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from holonome.bodies.contact import Rolling
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Joint
+from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Distance, Joint, Rope
 from holonome.bodies.load import Spring, Wrench
 from holonome.bodies.work import integral
 from holonome.errors import ModelError
@@ -169,6 +169,13 @@ def in_space(vector: np.ndarray) -> np.ndarray:
     return vector if len(vector) == 3 else np.concatenate([vector, 0 * vector[:1]])
 
 
+def _turning(dimensions: tuple[str, ...], rows: Sequence[np.ndarray], labels: dict[str, Any], flat: bool):
+    """Rows of moments or angular velocities for tables: in the plane without axes."""
+    if not flat:
+        return dimensions, np.array(rows), labels
+    return (dimensions[0], "t"), np.array(rows), {dimensions[0]: labels[dimensions[0]]}
+
+
 @dataclass(frozen=True, eq=False)
 class Reaction:
     """What a joint does to its second body, at its point there, in the axes of the ground.
@@ -182,6 +189,9 @@ class Reaction:
     determined
         False if rows are redundant so that only sums of reactions follow from the motion; of the many
         reactions that are possible these are one choice.
+    tension
+        In a rod or a rope, which a rope has from end to end; negative where it is pushed.  None in other
+        joints.
     """
 
     name: str
@@ -189,6 +199,7 @@ class Reaction:
     moment: np.ndarray = field(repr=False)
     place: np.ndarray = field(repr=False)
     determined: bool = True
+    tension: np.ndarray | None = field(default=None, repr=False)
 
 
 class NamedResults:
@@ -215,8 +226,15 @@ class NamedResults:
             return [np.zeros((function.size1_out(k), 0)) for k in range(function.n_out())]
         given = [solution.t[None, :], solution.q, solution.v, solution.parameter_values, solution.s]
         if function.n_in() > len(inputs):
-            given += [solution.a, solution.lam, self._contact_forces]
+            given += [solution.a, self._multipliers, self._contact_forces]
         return [np.array(value) for value in function.map(count).call(given)]
+
+    @cached_property
+    def _multipliers(self) -> np.ndarray:
+        """Those that belong to the accelerations, whatever the method has found for its own purposes."""
+        pieces = zip(self.solution.parts(solved=True), self.solution.multipliers_of_pieces, strict=True)
+        found = [system.own_multipliers(lam) for (system, _, _), lam in pieces]
+        return np.concatenate(found, axis=1) if found else np.zeros((self.system.m, 0))
 
     @cached_property
     def _contact_forces(self) -> np.ndarray:
@@ -237,21 +255,33 @@ class NamedResults:
 
     def joint(self, name: str) -> JointMotion:
         joint = self.system.joint_named(name)
+        names = [coordinate.name for coordinate in joint.coordinates]
+        kinds = {coordinate.name: coordinate.kind for coordinate in joint.coordinates}
+        if not names:
+            return JointMotion(name, self.solution.t, {}, {}, {})
+        values, rates = self._measured(joint)
+        for k, coordinate in enumerate(joint.coordinates):
+            if coordinate.kind == ANGLE and name in self.system.wrapped:
+                values[k] = self._unrolled(joint, k, values[k])
+        by_name, rates_by_name = (dict(zip(names, rows, strict=True)) for rows in (values, rates))
+        return JointMotion(name, self.solution.t, by_name, rates_by_name, kinds)
+
+    def _measured(self, joint: Joint) -> list[np.ndarray]:
+        """Coordinates of a joint and their rates, (coordinates, points)."""
 
         def build() -> list[ca.SX]:
             values = ca.vertcat(*self.equations.kinematics.coordinates(joint))
             return [values, self.equations.kinematics.rate(values)]
 
-        names = [coordinate.name for coordinate in joint.coordinates]
-        kinds = {coordinate.name: coordinate.kind for coordinate in joint.coordinates}
-        if not names:
-            return JointMotion(name, self.solution.t, {}, {}, {})
-        values, rates = self._evaluate(("joint", name), build)
-        for k, coordinate in enumerate(joint.coordinates):
-            if coordinate.kind == ANGLE and name in self.system.wrapped:
-                values[k] = np.unwrap(values[k])
-        by_name, rates_by_name = (dict(zip(names, rows, strict=True)) for rows in (values, rates))
-        return JointMotion(name, self.solution.t, by_name, rates_by_name, kinds)
+        return self._evaluate(("joint", joint.name), build)
+
+    def _unrolled(self, joint: Joint, k: int, angle: np.ndarray) -> np.ndarray:
+        """An angle that is measured between −π and π, over full turns: the integral of its rate tells how
+        many there are between two points.
+        """
+        turned = integral(self.solution, lambda between: between._by_name._measured(joint)[1][k])
+        turns = (angle[:1] + turned - angle) / (2 * np.pi)
+        return angle + 2 * np.pi * np.round(np.where(np.isfinite(turns), turns, 0.0))
 
     def body(self, name: str, frame: str | None = None) -> BodyMotion:
         found = self._body(name)
@@ -302,11 +332,23 @@ class NamedResults:
             for what in ("values", "rates"):
                 rows = np.array([getattr(motions[name], what)[key] for name, key in coordinates])
                 found[f"joint_{what}"] = (("joint_coordinate", "t"), rows, labels)
-        places = np.array([self.body(name).position for name in bodies])
-        found["body_position"] = (("body", "axis", "t"), places, {"body": bodies} | axes)
+        flat = self.dimension == 2
+        body, joint = ("body", "axis", "t"), ("joint", "axis", "t")
+        of_bodies, of_joints = {"body": bodies} | axes, {"joint": joints} | axes
+        moved = [self.body(name) for name in bodies]
+        for what in ("position", "velocity"):
+            found[f"body_{what}"] = (body, np.array([getattr(one, what) for one in moved]), of_bodies)
+        found["body_angular_velocity"] = _turning(
+            body, [one.angular_velocity for one in moved], of_bodies, flat
+        )
         if joints:
-            forces = np.array([self.reaction(name).force for name in joints])
-            found["reaction_force"] = (("joint", "axis", "t"), forces, {"joint": joints} | axes)
+            forces = [self.reaction(name) for name in joints]
+            found["reaction_force"] = (joint, np.array([one.force for one in forces]), of_joints)
+            found["reaction_moment"] = _turning(joint, [one.moment for one in forces], of_joints, flat)
+        elements = list(self.system.elements)
+        if elements:
+            powers = np.array([self.power(name) for name in elements])
+            found["power"] = (("element", "t"), powers, {"element": elements})
         return found
 
     def _reaction(self, name: str) -> Reaction:
@@ -319,8 +361,13 @@ class NamedResults:
             force, moment = parts[0][:3], parts[0][3:]
         else:
             force, moment = self._transmitted(joint, at)
+        tension = None
+        if isinstance(joint, Distance | Rope):
+            tension = self._evaluate(("tension", name), lambda: [self.equations.multipliers(name)])[0][0]
         determined = name not in self.undetermined
-        return Reaction(name, self._flat(force), self._flat(moment, True), self._flat(at), determined)
+        return Reaction(
+            name, self._flat(force), self._flat(moment, True), self._flat(at), determined, tension
+        )
 
     @cached_property
     def undetermined(self) -> set[str]:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.arguments import checked, shown
-from holonome.bodies.body import Body, Numbers, Point, new_ground, vector
+from holonome.bodies.body import Body, Numbers, Point, new_ground, require_physical, vector
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.geometry import symbolic
 from holonome.bodies.joint import QUATERNION, Joint
@@ -50,13 +50,14 @@ class Parts:
         self.forces: dict[str, Load] = {}
         self.couplings: dict[str, Coupling] = {}
         self.contacts: dict[str, Unilateral] = {}
+        self._limits: list[tuple[str, ca.SX, Callable[[float], bool], str]] = []
         self._captured: list[tuple[str, tuple[Watched, ...]]] = []
         self._made: dict[str, Any] = {}
 
     def _new(self, name: Any) -> None:
         """A name that no part has yet."""
         if not isinstance(name, str) or not name:
-            raise ModelError(f"name: {shown(name)}; give a string")
+            raise ModelError(f"name: {shown(name)}; give a string that is not empty")
         for what, there in (
             ("body", self.bodies),
             ("joint", self.joints),
@@ -76,6 +77,16 @@ class Parts:
             raise ModelError(f"{name}: both of its points are on {first.body.name!r}; connect two bodies")
         return first, second
 
+    def _points_of_rope(self, name: str, points: Any) -> list[Point]:
+        if not isinstance(points, (list, tuple)):
+            raise ModelError(f"{name}.points: {shown(points)}; give a list of points")
+        found = [self._point(name, point) for point in points]
+        if len(found) < 2:
+            raise ModelError(f"{name}.points: {len(found)} given; a rope needs at least two")
+        if all(point.body is found[0].body for point in found):
+            raise ModelError(f"{name}: all of its points are on {found[0].body.name!r}; connect two bodies")
+        return found
+
     def _point(self, name: str, point: Any) -> Point:
         if isinstance(point, Body):
             point = point.points.get(point.name) if not point.rotates else Point(point, "origin", ca.SX(3, 1))
@@ -85,6 +96,7 @@ class Parts:
             )
         if self.bodies.get(point.body.name) is not point.body:
             raise ModelError(f"{name}: {point.body.name!r} is a body of another mechanism")
+        self._require_own(name, point.position)
         return point
 
     def _body(self, name: str, body: Any) -> Body:
@@ -139,10 +151,33 @@ class Parts:
     def _limited(self, role: str, value: Any, fits: Callable[[float], bool], expected: str) -> ca.SX:
         """A number that makes sense, if it has parameters with their first values."""
         column = self._scalar(role, value)
+        self._require_own(role, column)
         number = float(ca.Function("number", [self._p], [column])(self.parameters.flat))
-        if not fits(number):
-            raise ModelError(f"{role}: {number:g}; give {expected}")
+        _require(role, number, fits, expected)
+        if not column.is_constant():
+            self._limits.append((role, column, fits, expected))
         return column
+
+    def _require_own(self, role: str, *values: ca.SX) -> None:
+        """ModelError if values depend on parameters of another mechanism."""
+        for x in (x for value in values for x in ca.symvar(value)):
+            if not ca.depends_on(self._p, x):
+                raise ModelError(f"{role}: depends on a parameter of another mechanism; use m.p of this one")
+
+    def require_sense(self, p: np.ndarray) -> None:
+        """ModelError if values of parameters make no sense, such as a negative mass."""
+        bodies = [body for body in self.bodies.values() if not body.inertia.is_constant()]
+        if not self._limits and not bodies:
+            return
+        if "limits" not in self._made:
+            columns = [column for _, column, _, _ in self._limits]
+            tensors = [ca.densify(body.inertia) for body in bodies]
+            self._made["limits"] = ca.Function("limits", [self._p], [ca.vertcat(*columns), *tensors])
+        numbers, *found = self._made["limits"].call([p])
+        for (role, _, fits, expected), number in zip(self._limits, np.array(numbers).ravel(), strict=True):
+            _require(role, float(number), fits, expected)
+        for body, tensor in zip(bodies, found, strict=True):
+            require_physical(body.name, np.array(tensor), self.dimension)
 
     def _scalar(self, role: str, value: Any) -> ca.SX:
         found = self._law(role, value, {}, 1) if callable(value) else value
@@ -155,3 +190,8 @@ class Parts:
         except Exception:
             raise ModelError(f"{role}: {shown(value)}; give a finite number") from None
         return column
+
+
+def _require(role: str, number: float, fits: Callable[[float], bool], expected: str) -> None:
+    if not fits(number):
+        raise ModelError(f"{role}: {number:g}; give {expected}")

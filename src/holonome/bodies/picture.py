@@ -255,8 +255,9 @@ class Picture:
         turning = [joint for joint in joints if joint.what == "revolute"]
         if len(turning) == 1 and coupling.what == "rack":
             self._pitch_circle(coupling, turning[0], -coupling.terms[1][2])
-        if len(joints) != 2 or len(turning) != 2:
-            return
+        same = coupling.radii is None and np.any(self.numbers(coupling.terms[-1][2]) == -1)
+        if len(joints) != 2 or len(turning) != 2 or same or coupling.what == "coupling":
+            return  # nothing that meshes
         second, first = (self.equations.kinematics.ends(joint)[1] for joint in joints)
         if coupling.radii is not None:
             radii = coupling.radii
@@ -331,6 +332,8 @@ class Points:
 
     def __call__(self, q: Any, s: Any, p: Any) -> dict[str, tuple]:
         flat = [np.ravel(p[name]) for name in p]
+        inputs = self.place.size1_in(2) - sum(map(np.size, flat))  # on which no place depends
+        flat.append(np.zeros(inputs))
         if has_traced(q):
             parameters = column([x for values in flat for x in values])
             found = self.place(column(list(q)), column(list(s)), parameters)
@@ -344,7 +347,7 @@ class Points:
             for x in (q, np.asarray(s))
         ]
         values = np.array(
-            self.place.map(count)(*given, np.tile(np.concatenate([*flat, []])[:, None], count))
+            self.place.map(count)(*given, np.tile(np.concatenate(flat)[:, None], count))
         ).reshape(self.place.size1_out(0), count, -1)
         return {name: tuple(values[:, :, k].reshape(-1, *many)) for k, name in enumerate(self._names)}
 

@@ -16,6 +16,8 @@ from scipy.linalg import qr
 _RANK = 1e-8
 _DENSE = 400
 """Rows up to which dependences are found from a full matrix."""
+_LOOKED_AT = 400
+"""Rows, of all positions together, that are compared."""
 LARGEST = 80
 """Rows beyond which all are kept, and the rank is watched during the run."""
 
@@ -23,25 +25,41 @@ LARGEST = 80
 def rows_to_leave_out(jacobians: Sequence[np.ndarray]) -> list[int]:
     """Numbers of the rows to leave out, from the derivatives of all rows in several positions."""
     rows = len(jacobians[0])
-    if not 1 < rows <= LARGEST:
+    jacobians = [J for J in jacobians if np.all(np.isfinite(J))]
+    if not jacobians or not 1 < rows <= LARGEST:
         return []
     size = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
     size[size == 0] = 1.0
     scaled = [J / size[:, None] for J in jacobians]
-    rank = max(np.linalg.matrix_rank(J, _RANK) for J in scaled)
+    ranks = [np.linalg.matrix_rank(J, _RANK) for J in scaled]
+    rank = max(ranks)
     if rank == rows or not rank:
         return []
-    *_, order = qr(np.hstack(scaled).T, mode="r", pivoting=True)
-    kept = _improved(scaled, sorted(order[:rank].tolist()), rows)
+    regular = [J for J, here in zip(scaled, ranks, strict=True) if here == rank]
+    scaled = np.stack(regular[:: 1 + len(regular) * rows // _LOOKED_AT])
+    orders = [qr(J.T, mode="r", pivoting=True)[-1] for J in (np.hstack(list(scaled)), *scaled)]
+    candidates = [sorted(order[:rank].tolist()) for order in orders]
+    kept = _improved(scaled, max(candidates, key=lambda kept: _score(scaled, kept)), rows)
     return [row for row in range(rows) if row not in kept]
 
 
-def _score(jacobians: Sequence[np.ndarray], kept: Sequence[int]) -> float:
+def same_rank(kept: np.ndarray, further: np.ndarray) -> bool:
+    """Whether further rows still follow from those kept."""
+    both = np.vstack([kept, further])
+    if not np.all(np.isfinite(both)):
+        return True
+    size = np.linalg.norm(both, axis=1)
+    both = both / np.where(size > 0, size, 1.0)[:, None]
+    rank = np.linalg.matrix_rank(both, _RANK)
+    return bool(np.linalg.matrix_rank(both[: len(kept)], _RANK) == rank)
+
+
+def _score(jacobians: np.ndarray, kept: Sequence[int]) -> float:
     """The least singular value of these rows in all positions."""
-    return min(float(np.linalg.svd(J[kept], compute_uv=False)[-1]) for J in jacobians)
+    return float(np.min(np.linalg.svd(jacobians[:, kept], compute_uv=False)[:, -1]))
 
 
-def _improved(jacobians: Sequence[np.ndarray], kept: list[int], rows: int) -> list[int]:
+def _improved(jacobians: np.ndarray, kept: list[int], rows: int) -> list[int]:
     """Exchange rows as long as that helps."""
     best = _score(jacobians, kept)
     for _ in range(3):
@@ -60,7 +78,7 @@ def _improved(jacobians: Sequence[np.ndarray], kept: list[int], rows: int) -> li
 
 def in_dependences(C: Any) -> list[int]:
     """Numbers of the rows that take part in a dependence, Cᵀ u = 0; only their directions count."""
-    if not C.shape[0]:
+    if not C.shape[0] or not np.all(np.isfinite(C.data)):
         return []
     length = np.sqrt(C.multiply(C).sum(axis=1))
     C = C.multiply(1 / np.where(length > 0, length, 1.0)).tocsc()

@@ -9,7 +9,7 @@ of mass and a turn or a ball.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -105,6 +105,7 @@ class Tree:
 
     links: list[Link] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)  # names, to have none twice
     groups: list[Group] = field(default_factory=list)
     group_of: dict[str, Group] = field(default_factory=dict)
     edges: dict[str, bool] = field(default_factory=dict)  # joints of the tree: whether walked from b to a
@@ -135,7 +136,9 @@ class Tree:
         prefix = joint.amplitudes or prefix
         several = len(joint.coordinates) > 1
         for number, coordinate in zip(numbers, joint.coordinates, strict=True):
-            self.names[number] = f"{prefix} {coordinate.name}" if several else prefix
+            if not self.names[number]:
+                self.names[number] = unused(f"{prefix} {coordinate.name}" if several else prefix, self.taken)
+                self.taken.add(self.names[number])
         child.link, child.place = link, place @ self._end(joint, end).inverse
         child.depth = parent.depth + 1
         self.edges[joint.name], self.places[joint.name] = walked_back, numbers
@@ -162,6 +165,15 @@ class Tree:
 
     def place_in_group(self, body: Body) -> Placement:
         return next(place for member, place in self.group_of[body.name].members if member is body)
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """A name that differs from others, such as that of the x of a joint P from that of a joint "P x"."""
+    found, k = name, 1
+    while found in taken:
+        k += 1
+        found = f"{name} ({k})"
+    return found
 
 
 def grown(

@@ -5,7 +5,19 @@ Each command has its own file. Modules that take long to load are imported insid
 them, so that ``--help`` and completion respond at once.
 """
 
-from holonome.cli import animate, compare, demo, doctor, lists, new, reproduce, run
+from holonome.cli import analysis, animate, compare, demo, doctor, lists, new, reproduce, run
 from holonome.cli.app import app, main
 
-__all__ = ["animate", "app", "compare", "demo", "doctor", "lists", "main", "new", "reproduce", "run"]
+__all__ = [
+    "analysis",
+    "animate",
+    "app",
+    "compare",
+    "demo",
+    "doctor",
+    "lists",
+    "main",
+    "new",
+    "reproduce",
+    "run",
+]

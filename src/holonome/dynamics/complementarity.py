@@ -20,7 +20,9 @@ from numba import njit
 OPEN, STICK, SLIDE = 0, 1, 2
 """What a contact does; without friction a closed one counts as sticking."""
 
-_SWEEPS, _SETTLED, _EXACT, _TRIED = 4000, 1e-13, 1e-9, 1500
+_SWEEPS, _SETTLED, _EXACT, _TRIED = 1000, 1e-13, 1e-9, 1500
+_DEPENDENT, _LARGE = 1e-10, 100.0
+"""Singular values that count as zero, and forces that are so large only because of them."""
 
 
 class Found(NamedTuple):
@@ -68,16 +70,13 @@ def solve_contacts(
     x, d = np.zeros(b.size), directions.copy()
     status = np.zeros(mu.size, dtype=np.int64)
     settled = _sweeps(A, b, begins, ends, mu, d, sliding, before, x, status, _SWEEPS, _SETTLED)
-    if settled:
-        presses = x[begins] > 0
-        exact = _with_decisions(A, b, begins, ends, mu, d, sliding, before, status, presses, scale)
-        if exact is not None:
-            return exact
-        found = Found(x, A @ x + b, status, d)
-        if _is_solution(found, begins, ends, mu, sliding, before, 1e-7, scale):
-            return found
-    for decisions, chosen in _all_decisions(begins, ends, mu, d, sliding):
-        presses = decisions != OPEN
+    exact = _with_decisions(A, b, begins, ends, mu, d, sliding, before, status, x[begins] > 0, scale)
+    if exact is not None:
+        return exact
+    found = Found(x, A @ x + b, status, d)
+    if settled and _is_solution(found, begins, ends, mu, sliding, before, 1e-7, scale):
+        return found
+    for decisions, presses, chosen in _all_decisions(begins, ends, mu, d, sliding, before):
         exact = _with_decisions(A, b, begins, ends, mu, chosen, sliding, before, decisions, presses, scale)
         if exact is not None:
             return exact
@@ -173,12 +172,16 @@ def _with_decisions(A, b, begins, ends, mu, d, sliding, before, status, presses,
         S, right = (A @ B)[known], -(A @ offset + b)[known]
         try:
             z = np.linalg.solve(S, right)
-            if not np.max(np.abs(S @ z - right)) <= 1e-10 * scale[0]:
-                z = np.linalg.lstsq(S, right, rcond=1e-12)[0]
+            usable = np.abs(S @ z - right).max() <= 1e-10 * scale[0] and np.abs(z).max() <= _LARGE * scale[1]
         except np.linalg.LinAlgError:
-            z = np.linalg.lstsq(S, right, rcond=1e-12)[0]
+            usable = False
+        if not usable:
+            z = np.linalg.lstsq(S, right, rcond=_DEPENDENT)[0]
         x = B @ z + offset
     found = Found(x, A @ x + b, np.array(status), d.copy())
+    for i in np.flatnonzero((found.status == SLIDE) & ~sliding):
+        if np.abs(found.w[begins[i] + 1 : ends[i]]).max(initial=0.0) <= _EXACT * scale[0]:
+            found.status[i] = STICK  # at the bound of friction, but it does not move
     return found if _is_solution(found, begins, ends, mu, sliding, before, _EXACT, scale) else None
 
 
@@ -208,24 +211,30 @@ def _against(d: np.ndarray, w_T: np.ndarray, size: float) -> bool:
     return bool(along >= -size and np.linalg.norm(w_T - along * d) <= 1e4 * size)
 
 
-def _all_decisions(begins, ends, mu, d, sliding) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All that contacts can do, of contacts with one slip velocity at most, with the directions."""
-    choices: list[Sequence[tuple[int, float]]] = []
+def _all_decisions(
+    begins, ends, mu, d, sliding, before
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """All that contacts can do, of contacts with one slip velocity at most: decisions, which of them press,
+    and the directions.
+    """
+    choices: list[Sequence[tuple[int, float, bool]]] = []
     for i in range(mu.size):
         rows = ends[i] - begins[i]
         if rows == 1 or mu[i] == 0:
-            choices.append([(STICK, 0.0), (OPEN, 0.0)])
+            closed = [(STICK, 0.0)]
         elif sliding[i]:
-            choices.append([(SLIDE, 0.0), (OPEN, 0.0)])
+            closed = [(SLIDE, 0.0)]
         elif rows == 2:
-            choices.append([(STICK, 0.0), (SLIDE, 1.0), (SLIDE, -1.0), (OPEN, 0.0)])
+            closed = [(STICK, 0.0), (SLIDE, 1.0), (SLIDE, -1.0)]
         else:
             return
+        ways = [True, False] if before[i] > 0 else [True]
+        choices.append([(*one, presses) for presses in ways for one in closed] + [(OPEN, 0.0, False)])
     if np.prod([float(len(choice)) for choice in choices]) > _TRIED:
         return
     for decisions in product(*choices):
         chosen = d.copy()
-        for i, (what, sign) in enumerate(decisions):
+        for i, (what, sign, _) in enumerate(decisions):
             if what == SLIDE and sign:
                 chosen[i] = (sign, 0.0)
-        yield np.array([what for what, _ in decisions]), chosen
+        yield np.array([one[0] for one in decisions]), np.array([one[2] for one in decisions]), chosen

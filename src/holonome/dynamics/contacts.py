@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from holonome.dynamics.evaluation import what_failed
 from holonome.dynamics.kernels import kernels, over_points
 from holonome.equations.model import Model
 from holonome.errors import ModelError
@@ -81,14 +82,14 @@ def _column(system: System, model: Model) -> tuple[ca.SX, ca.SX, ca.SX, None]:
 def contacts_at(system: System, t: float, y: np.ndarray) -> Contacts:
     """The contacts of a system at a state."""
     found = contacts_along(system, np.array([t]), y[np.newaxis])
-    if not all(np.all(np.isfinite(part)) for part in (found.gap, found.u, found.gamma, found.J)):
+    if not np.isfinite(found.gap.sum() + found.u.sum() + found.gamma.sum() + found.J.sum()):
         names = [
             name for name, gap in zip(system.contacts.names, found.gap[0], strict=True) if gap - gap != 0
         ]
         raise ModelError(f"contacts: {', '.join(names) or 'one of them'} is not finite at t = {t:.6g}")
     law = Law(*(part[0] for part in found.law))
-    _require_sensible(system, np.array(law))
-    return found._replace(gap=found.gap[0], u=found.u[0], gamma=found.gamma[0], J=found.J[0], law=law)
+    _require_sensible(system, law)
+    return Contacts(found.gap[0], found.u[0], found.gamma[0], found.J[0], law, found.begins)
 
 
 def contacts_along(system: System, t: np.ndarray, states: np.ndarray) -> Contacts:
@@ -99,15 +100,23 @@ def contacts_along(system: System, t: np.ndarray, states: np.ndarray) -> Contact
     kernel = system.kernel("contacts", lambda model: _column(system, model))
     out = np.full((t.size, count + 2 * rows + rows * n + 3 * count), np.nan)
     over_points(kernel.address, 0, kernels(system).context(system), t, states, out, 1)
-    gap, u, gamma, J, law = np.split(out, np.cumsum([count, rows, rows, rows * n]), axis=1)
-    coefficients = Law(*np.swapaxes(law.reshape(-1, 3, count), 0, 1))
-    return Contacts(gap, u, gamma, J.reshape(-1, rows, n), coefficients, np.cumsum([0, *sizes[:-1]]))
+    first = count + 2 * rows
+    law = first + rows * n
+    return Contacts(
+        out[:, :count],
+        out[:, count : count + rows],
+        out[:, count + rows : first],
+        out[:, first:law].reshape(-1, rows, n),
+        Law(*(out[:, law + k * count : law + (k + 1) * count] for k in range(3))),
+        np.cumsum([0, *sizes[:-1]]),
+    )
 
 
-def _require_sensible(system: System, law: np.ndarray) -> None:
-    if np.all(law >= 0) and np.all(law[0] <= 1) and np.all(law[2] >= law[1]):
+def _require_sensible(system: System, law: Law) -> None:
+    e, mu, static = law
+    if e.min() >= 0 and e.max() <= 1 and mu.min() >= 0 and (static - mu).min() >= 0:
         return
-    for name, (e, mu, static) in zip(system.contacts.names, law.T, strict=True):
+    for name, e, mu, static in zip(system.contacts.names, *law, strict=True):
         if not 0 <= e <= 1:
             raise ModelError(f"contacts: restitution of {name} is {e:g}; it must be from 0 to 1")
         if not 0 <= mu <= static:
@@ -130,8 +139,8 @@ def answer_of(system: System, t: float, y: np.ndarray, contacts: Contacts) -> An
     """The accelerations of the contacts by forces along them, without contacts in b."""
     compiled = kernels(system)
     pieces = compiled.evaluate_pieces(compiled.context(system), t, y)
-    if pieces is None or not all(np.all(np.isfinite(value)) for value in pieces.values()):
-        raise ModelError(f"contacts: forces or masses are not finite at t = {t:.6g}")
+    if pieces is None or not all(np.isfinite(value.sum()) for value in pieces.values()):
+        raise ModelError(what_failed(system, t, y))
     M, C, n = pieces["M"], pieces["C"], system.n
     right = np.column_stack([pieces["f"], contacts.J.T])
     found = constrained(M, C, right, -pieces["gamma"])

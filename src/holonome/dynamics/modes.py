@@ -2,7 +2,9 @@
 
 A closed contact is a position constraint, one that sticks has velocity constraints as well, and on one that
 slides friction acts, −μ N d with N = −λ of its gap.  What may end a mode is watched by events: a gap that
-closes, a force N that would have to pull, friction that is exhausted, a slip that stops.
+closes, a force N that would have to pull, friction that is exhausted, a slip that stops.  Of a slip in two
+directions the component along that in which the mode began is watched: where it vanishes, the slip has
+stopped or turned, and another mode begins.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from holonome.problem.user_function import Expression
 OPEN, CLOSED, STICK, SLIDE = "open", "closed", "sticks", "slides"
 CLOSES, RELEASES, BREAKS, STOPS = "closes", "releases", "breaks", "stops"
 
+_WATCHED = {CLOSES: "gap", RELEASES: "force", BREAKS: "friction", STOPS: "slip"}
+
 DATA = "contacts"
 """The input with what events and friction of a mode need: tolerances, then the directions of slip."""
 
@@ -37,7 +41,9 @@ class Watch(NamedTuple):
 
 
 class ModeEvent(Expression):
-    """An event of a mode, which sees all its multipliers."""
+    """An event of a mode, which sees all its multipliers; ``quantity`` says in words what it looks at."""
+
+    quantity = ""
 
 
 class ModeSystem(System):
@@ -97,7 +103,8 @@ class ModeSystem(System):
         data = self.data
         d = data[2 + 2 * contact : 2 + 2 * contact + len(slip), np.newaxis]
         if len(slip) > 1:
-            d = slip + 1e-3 * np.sqrt(data[1]) * d
+            s, kappa = np.sum(slip * d, axis=0), np.sqrt(data[1])
+            d = slip + (np.hypot(s, kappa) - s) / 2 * d
             d = d / np.linalg.norm(d, axis=0)
         return N, -friction * N * d
 
@@ -200,13 +207,15 @@ def _as_expression(
 
 
 def _direction(slip: ca.SX, data: ca.SX, contact: int) -> ca.SX:
-    """Where it slides: the given direction of one slip velocity; of two, that of the slip, at its onset the
-    given one.
+    """Where it slides: the given direction d of one slip velocity; of two, that of the slip with its part s
+    along d replaced by (s + √(s² + κ²))/2, which stays positive, so that friction does not jump within the
+    step in which a slip along d stops.
     """
     given = data[2 + 2 * contact : 2 + 2 * contact + slip.numel()]
     if slip.numel() == 1:
         return given
-    along = slip + 1e-3 * ca.sqrt(data[1]) * given
+    s, kappa = ca.dot(slip, given), ca.sqrt(data[1])
+    along = slip + (ca.sqrt(s * s + kappa * kappa) - s) / 2 * given
     return along / ca.sqrt(ca.sumsqr(along))
 
 
@@ -227,6 +236,7 @@ def _watches(base: System, mode: ModeSystem) -> list[Watch]:
 
     def watch(contact: int, what: str, value: ca.SX) -> Watch:
         function = _as_expression(f"contact {what}", symbols, value, base.n, ModeEvent)
+        function.quantity = f"the {_WATCHED[what]} of contact {base.contacts.names[contact]!r}"
         return Watch(contact, what, Event(function, True, -1.0))
 
     found = []
@@ -241,6 +251,6 @@ def _watches(base: System, mode: ModeSystem) -> list[Watch]:
             found.append(watch(i, BREAKS, bound * bound - ca.sumsqr(F)))
         elif what == SLIDE:
             slip = here(slips[i])
-            one = slip.numel() == 1
-            found.append(watch(i, STOPS, slip * data[2 + 2 * i] if one else ca.sumsqr(slip) - data[1]))
+            along = ca.dot(slip, data[2 + 2 * i : 2 + 2 * i + slip.numel()])
+            found.append(watch(i, STOPS, along if slip.numel() == 1 else along - ca.sqrt(data[1])))
     return found

@@ -33,6 +33,9 @@ SMALL = 1e-3
 """A correction up to this fraction of the largest position (or velocity) is made silently."""
 
 _ROUNDING = 1e-14
+_ROUNDING_OF_FORCES = 1e-11
+"""Accelerations that are left of forces that balance each other, as a part of those without constraints."""
+
 """Nor is one of this size, where all positions are zero."""
 
 _FAR = 0.1
@@ -252,7 +255,9 @@ def _accelerations(point: Point, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarr
     a = rate[n : 2 * n]
     left = np.abs(pieces["C"] @ a + pieces["gamma"])
     size = np.abs(pieces["C"]) @ np.abs(a) + np.abs(pieces["gamma"])
-    bad = left > 1e-6 * np.max(size, initial=0.0) + 1e-300
+    free = np.abs(np.linalg.lstsq(pieces["M"], pieces["f"], rcond=None)[0])
+    rounding = _ROUNDING_OF_FORCES * np.max(np.abs(pieces["C"]) @ free, initial=0.0)
+    bad = left > 1e-6 * np.max(size, initial=0.0) + rounding + 1e-300
     if bad.any():
         worst = ", ".join(system.constraint_names[i] for i in np.flatnonzero(bad)[:6])
         raise ContradictoryConstraints(

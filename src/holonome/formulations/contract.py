@@ -7,10 +7,12 @@ registered.
 2.  "rate": y′ = F(t, y) with y = (q, v, s), as machine code, `rate`.
 3.  "residual": F(t, Y, Y′) = 0 as expressions, `residual`; Y begins with (q, v, s, λ).  Newton's matrix,
     its elimination and all machine code follow from it.
+    "momentum": a step from positions and momenta, :mod:`holonome.formulations.hamiltonian`.
 4.  "sequence": iterations of sequential regularization,
     :mod:`holonome.formulations.sequential_regularization`.
 5.  "series": y′ and its margin as expressions, `motion`, from which Taylor coefficients follow.
-6.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how (Eich 1993).
+6.  ``projects`` says whether steps end on the manifold; ``metric`` and ``relaxed`` how, and
+    ``projects_error`` whether the error is projected before it is tested (Eich 1993).
 7.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
     be projected either.
 8.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
@@ -51,6 +53,7 @@ class Formulation:
     projects: bool = False
     metric: str = "mass"
     relaxed: bool = False
+    projects_error: bool = True
     damping: tuple[float, float] | None = None
 
     def refuses(self, system: Any) -> str | None:

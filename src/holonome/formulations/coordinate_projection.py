@@ -51,6 +51,9 @@ class CoordinateProjection(Formulation):
         Keep the factorization of the projection over several steps, as long as it converges well (section
         4.2).  It saves factorizations and costs iterations; as factorizations are emitted sparse code here,
         that does not pay even for chains of many links.
+    projects_error
+        Project the error before it is tested (section 4.1).  Without it BDF takes the steps of the form that
+        is not projected; only for comparison.
 
     References
     ----------
@@ -71,6 +74,7 @@ class CoordinateProjection(Formulation):
     formulation: Index1 | UnderlyingODE = field(default_factory=Index1)
     metric: str = "mass"
     relaxed: bool = False
+    projects_error: bool = True
     offers: ClassVar[tuple[str, ...]] = ("residual", "rate")
     projects: ClassVar[bool] = True
 
@@ -93,6 +97,8 @@ class CoordinateProjection(Formulation):
         return self if wanted else self.formulation.with_projection(False)
 
     def rate(self, system: System) -> int:
+        if not self.projects_error:
+            raise ValueError("projects_error: it has a meaning for BDF only; leave it out")
         return self.formulation.rate(system)
 
     def residual(self, model: Model) -> Residual:

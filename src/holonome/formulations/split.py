@@ -23,6 +23,7 @@ class Split(Layout):
     frozen_p: Whole  # CM as printed: P is kept as long as the matrix
     with_velocities: Whole  # what the error test sees
     times_kappa: Whole
+    over_all: Whole  # its mean is over all coordinates
     equations: Whole  # address of the GGL residual
     jacobian: Whole  # address of C
     chosen: Real  # largest entry of Q when the split was chosen; 0: there is none

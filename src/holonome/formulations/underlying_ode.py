@@ -80,16 +80,16 @@ class UnderlyingODE(Formulation):
         """For BDF: q′ − v = 0, v′ − a = 0, λ − λ(t, q, v) = 0."""
         if model.n + model.rows > LARGEST_DERIVED:
             raise ValueError(
-                f"method: BDF on the underlying ODE is made for up to {LARGEST_DERIVED} coordinates and "
-                f"constraints together; this has {model.n + model.rows}. "
+                f"method: an implicit method on the underlying ODE is made for up to {LARGEST_DERIVED} "
+                f"coordinates and constraints together; this has {model.n + model.rows}. "
                 "Use 'bdf' or 'ggl'"
             )
         M = model.M.sparsity()
         without = [i for i in range(model.n) if not M.has_nz(i, i)]
         if without:
             raise ValueError(
-                f"method: BDF on the underlying ODE needs M⁻¹, but mass[{without[0]}, {without[0]}] is zero. "
-                "Use 'bdf' or 'ggl', or an explicit method"
+                f"method: an implicit method on the underlying ODE needs M⁻¹, but mass[{without[0]}, "
+                f"{without[0]}] is zero. Use 'bdf' or 'ggl', or an explicit method"
             )
         emitted = Emitted(model)
         Y, dY, y, dy = unknowns(model)

@@ -11,36 +11,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from holonome.arguments import check_fields
-from holonome.dynamics.kernels import dense_projection, kernels
-from holonome.dynamics.projection import projection_kernels
-from holonome.dynamics.rank import always_dependent_rows, dependent_rows
-from holonome.errors import SingularSystem
 from holonome.formulations.coordinate_projection import CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit
 from holonome.formulations.ggl import GGL
-from holonome.formulations.implicit import FormulationState, ImplicitKernels
+from holonome.formulations.implicit import FormulationState
 from holonome.formulations.index1 import Baumgarte, Index1
 from holonome.formulations.index2 import Index2
 from holonome.formulations.index3 import Index3
 from holonome.integrators import bdf_steps
 from holonome.integrators.bdf_steps import BDFState
-from holonome.integrators.contract import (
-    Beginning,
-    DenseOutput,
-    Integrator,
-    Record,
-    Request,
-    Stepper,
-    fill_behind,
-    initial_multipliers,
-    initial_unknowns,
-)
+from holonome.integrators.contract import DenseOutput, Integrator, Record, Request, Stepper, fill_behind
 from holonome.integrators.dassl import MOST
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.residual_stepper import ResidualStepper
 from holonome.integrators.sequential import ImplicitSequential
-from holonome.integrators.start_check import check_start
 from holonome.machine.calls import run_kernel
-from holonome.machine.context import LEFT_OUT_SHIFT, OK, Context
 
 
 @dataclass(frozen=True)
@@ -165,7 +150,6 @@ def history_fields(size: int, one: int) -> dict[str, Any]:
 
 
 _read_counts, _ = BDFState.stretch("njev", "error_failures", OWN)
-_read_rank, _ = Context.stretch("rank", "rank")
 
 
 def matrix_counts(memory: np.ndarray) -> dict[str, int]:
@@ -189,63 +173,26 @@ def newton_fields(integrator: BDF, constant: float) -> dict[str, Any]:
     }
 
 
-class BDFStepper(Stepper):
+class BDFStepper(ResidualStepper):
     """BDF on an implicit formulation."""
 
     advance = staticmethod(bdf_steps.advance)
     interpolant = bdf_steps.interpolant
     preview = bdf_steps.preview
-    implicit = True
-    far_side = False
-
-    def __init__(self, integrator: BDF, request: Request) -> None:
-        super().__init__(request)
-        self.integrator = integrator
-        self.layout_key = (integrator, self.formulation)
-        self.columns = self.system.state_size + self.system.m
-
-    @property
-    def compiled(self) -> ImplicitKernels:
-        system, formulation = self.system, self.formulation
-        return system.compiled.once(("implicit", formulation), lambda: formulation.kernels(system))
+    layout = BDFState
 
     def _own(self) -> list:
-        system, compiled, formulation = self.system, self.compiled, self.formulation
-        residual, size, state = compiled.residual, compiled.size, system.state_size
-        block = compiled.block
-        fields = history_fields(size, size) | {
-            "unknowns": size,
-            "coordinates": system.n,
-            "state": state,
-            "multipliers": residual.multipliers,
+        system, compiled = self.system, self.compiled
+        fields = newton_fields(self.integrator, self.constant) | history_fields(compiled.size, compiled.size)
+        fields |= self.residual_fields() | {
             "tolerances": 0 if compiled.prediction else system.n,
-            "factor_count": compiled.factor_count,
-            "residual": compiled.F,
-            "factors_kernel": compiled.factors,
-            "solution": compiled.solution,
-            "matrix": compiled.matrix,
             "prediction": compiled.prediction,
             "after": compiled.after,
-            "dense_projection": dense_projection.address if system.projects and not formulation.drifts else 0,
-            "project": formulation.projects and system.projects,
-            "factors": compiled.factor_memory,
-            "dense": size * size if compiled.matrix else 0,
-            "pivots": size,
-            "error_mask": residual.error_tested,
-            "newton_mask": residual.newton_tested,
-            "row_powers": residual.row_powers if len(residual.row_powers) else size,
-            "column_powers": residual.column_powers if len(residual.column_powers) else size,
-            "row_shift": residual.multipliers,
-            "block": block,
-            "scratch_of_state": state,
-            "moved": state,
-            "dense_projected": kernels(system).projection_size + 4,
-            "projected": 2 * state + 1,
-            "kept": 2,
+            "tests_all": self.formulation.projects
+            and system.projects
+            and not self.formulation.projects_error,
         }
-        return [
-            (BDFState, newton_fields(self.integrator, self.constant) | fields | self._projection_fields())
-        ]
+        return [(BDFState, fields)]
 
     def finish_layout(self, memory: np.ndarray) -> None:
         """Some vectors lie in the formulation's own memory."""
@@ -253,76 +200,13 @@ class BDFStepper(Stepper):
         for name, offset in self.compiled.borrowed.items():
             record[name] = record["block"] + offset
 
-    def _projection_fields(self) -> dict[str, Any]:
-        system, formulation, state = self.system, self.formulation, self.system.state_size
-        if not system.projects or kernels(system).dense:
-            return {"projector_z": state + 2}
-        found = projection_kernels(system, formulation.metric, formulation.relaxed)
-        return {
-            "projection": found.projection,
-            "projection_factors": found.factors,
-            "projection_repeated": found.repeated,
-            "projection_size": found.size,
-            "projector_z": found.size + state + 2,
-        }
-
-    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
-        """Accelerations and multipliers at the start; or why there are none."""
-        self.prepare_context(context)
-        t0, y, m = beginning.t0, beginning.y, self.system.m
-        code, rate = check_start(self.system, memory, context, beginning.trusted)
-        if code != OK:
-            return code
-        lam = initial_multipliers(self.system, context, beginning)
-        if _read_rank(context)[0] < m:
-            self._leave_out_redundant(memory, context, t0, y, lam)
-        self._fill(memory, context, t0, np.concatenate([y, lam]), rate)
-        return OK
-
-    def _leave_out_redundant(
-        self, memory: np.ndarray, context: np.ndarray, t0: float, y: np.ndarray, lam: np.ndarray
-    ) -> None:
-        """Leave out rows that always follow from others, which then have no multiplier; at a singular
-        position BDF cannot start.
-        """
-        system, m, mg = self.system, self.system.m, self.system.model.position_rows
-        pieces = kernels(system).evaluate_pieces(context, t0, y)
-        C = pieces["C"]  # pyright: ignore[reportOptionalSubscript]
-        rank, here = dependent_rows(C)
-        self.left_out = always_dependent_rows(system, t0, y)
-        multipliers = self.compiled.residual.multipliers
-        if multipliers == 0 or len(self.left_out) < len(here):
-            what = (
-                "needs independent constraints" if multipliers == 0 else "cannot start in a singular position"
-            )
-            names = ", ".join(system.constraint_names[i] for i in here[:4])
-            raise SingularSystem(
-                f"method: {type(self.formulation).__name__} with BDF {what}; here only {rank} of {m} rows "
-                "are "
-                f"independent ({names} depends on others). Use an explicit method, which handles that"
-            )
-        self.prepare_context(context)
-        BDFState.set(memory, OWN, projection=0, projection_factors=0)  # the emitted projection knows all rows
-        kept = [i for i in range(m) if i not in self.left_out]
-        force = lam @ C
-        lam[:] = 0.0
-        lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
-        row_shift = BDFState.vector(memory, "row_shift", OWN)
-        row_shift[list(self.left_out)] = LEFT_OUT_SHIFT
-        if multipliers > m:
-            row_shift[[m + i for i in self.left_out if i < mg]] = LEFT_OUT_SHIFT
-
     def _fill(
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
     ) -> None:
-        """Y and Y′ at the start, from (q, v, s, λ) and the rates of the state."""
+        super()._fill(memory, context, t0, shown, rate)
         compiled = self.compiled
-        start = BDFState.vector(memory, "yy", OWN)
-        start[:] = initial_unknowns(self.system, compiled, context, t0, shown, rate)
-        begin = self.given[0].start
-        memory[begin : begin + self.columns] = start[: self.columns]
         if compiled.prediction:
-            block = BDFState.vector(memory, "block", OWN)
+            start, block = (BDFState.vector(memory, name, OWN) for name in ("yy", "block"))
             FormulationState.set(block, fresh=1)
             run_kernel(compiled.prediction, t0, start.copy(), block, context, np.zeros(compiled.size))
 
@@ -378,9 +262,6 @@ class BDFStepper(Stepper):
 
     def dense_output(self, record: Record) -> BDFOutput:
         return BDFOutput(self, record)
-
-    def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        return BDFState.vector(memory, "yy", OWN)[: self.system.state_size].copy()
 
 
 class BDFOutput(DenseOutput):

@@ -42,6 +42,7 @@ class BDFState(Layout):
     projection_repeated: Whole
     projection_size: Whole  # numbers of a kept factorization
     project: Whole  # whether steps end on the manifold
+    tests_all: Whole  # whether the error test sees what the projection removes
     tolerances: Whole  # how many tolerances of q the kernels get
     max_order: Whole
     max_iterations: Whole
@@ -259,7 +260,8 @@ def begin(w, context):
 
 
 @njit(cache=True, error_model="numpy")
-def _projector(w):
+def projector(w):
+    """The projection that ends a step."""
     s = w.s
     return Projector(
         w.n,
@@ -304,10 +306,13 @@ def attempt(w, context, t, h):
     if converged and s.project:
         for i in range(w.state):
             before[i] = w.e[i]
-        status = project(_projector(w), context, t + h, w.y, w.e, moved)
+        status = project(projector(w), context, t + h, w.y, w.e, moved)
         converged = status == OK
     s.converged = converged
     if converged:
+        if s.tests_all:
+            for i in range(w.state):
+                w.e[i] = before[i]
         size_of_e = dassl.estimate(w, k)
         if s.project:
             for i in range(w.state):
@@ -391,7 +396,7 @@ def _solution_inside(w, context, t, out):
     for i in range(w.state):
         no_error[i] = 0.0
     w.s.kept[0] = 0.0  # a factorization for the end of a step
-    return project(_projector(w), context, t, out, no_error, w.s.moved)
+    return project(projector(w), context, t, out, no_error, w.s.moved)
 
 
 @NativeKernel

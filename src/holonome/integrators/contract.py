@@ -30,8 +30,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels, over_points
+from holonome.dynamics.rank import always_dependent_rows, dependent_rows
 from holonome.dynamics.sparse_saddle import sparse_regularity
-from holonome.errors import ModelError
+from holonome.errors import ModelError, SingularSystem
 from holonome.formulations.contract import Formulation
 from holonome.integrators import rank_watch
 from holonome.integrators.event_search import NODES
@@ -65,6 +66,7 @@ class Integrator(ABC):
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    fixed_step: ClassVar[bool] = False  # whether its steps are never chosen by the tolerances
     step: float | None = None
 
     @property
@@ -109,6 +111,7 @@ class Stepper(ABC):
     projects_anyway: bool = False  # whether every step ends with a projection
     on_manifold: bool = False  # whether points need no projection before they are stored
     leaves_out_rows: bool = False  # whether its kernels may be told which rows follow from others
+    fixed_step: bool = False  # whether its steps are never chosen by the tolerances
     invariants: np.ndarray | None = None
     left_out: Sequence[int] = ()
 
@@ -336,6 +339,31 @@ def fill_behind(compiled: Any, context: np.ndarray, unknowns: np.ndarray, t: flo
         values = np.zeros(compiled.size - columns + 1)
         run_kernel(compiled.initial, t, unknowns.copy(), values, context, values)
         unknowns[columns:] = values[:-1]
+
+
+_read_rank, _ = Context.stretch("rank", "rank")
+
+
+def rows_left_out(stepper: Stepper, context: np.ndarray, beginning: Beginning) -> tuple[Sequence[int], Any]:
+    """Rows that always follow from others, where the check of the start has met any, and C there.
+
+    Raises where rows depend on others only here, at a singular position.
+    """
+    system = stepper.system
+    if not system.m or _read_rank(context)[0] >= system.m:
+        return (), None
+    t0, y = beginning.t0, beginning.y
+    C = kernels(system).evaluate_pieces(context, t0, y)["C"]  # pyright: ignore[reportOptionalSubscript]
+    rank, here = dependent_rows(C)
+    left_out = always_dependent_rows(system, t0, y)
+    if len(left_out) < len(here):
+        names = ", ".join(system.constraint_names[i] for i in here[:4])
+        raise SingularSystem(
+            f"method: {type(stepper.formulation).__name__} cannot start in a singular position; here only "
+            f"{rank} of {system.m} rows are independent ({names} depends on others). Use an explicit method, "
+            "which handles that"
+        )
+    return left_out, C
 
 
 class Record(NamedTuple):

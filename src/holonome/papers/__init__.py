@@ -1,9 +1,9 @@
 """Reproduced papers: each is a module, and each of its tables and figures a function that computes it and
 compares it with the published one.
 
-A module ``authors_year.py`` in this folder with a `Paper` named ``PAPER`` is found automatically. It is then
-available as ``papers.authors_year``, and as ``holonome reproduce authors`` on the command line. Modules are
-loaded lazily.
+A module or package ``authors_year`` in this folder with a `Paper` named ``PAPER`` is found automatically. It
+is then available as ``papers.authors_year``, and as ``holonome reproduce authors`` on the command line. They
+are loaded lazily.
 """
 
 import difflib
@@ -12,6 +12,7 @@ import pkgutil
 from typing import Any
 
 from holonome.papers.experiment import (
+    Band,
     Claim,
     Curve,
     Experiment,
@@ -25,6 +26,7 @@ from holonome.papers.experiment import (
 )
 
 __all__ = [
+    "Band",
     "Claim",
     "Curve",
     "Experiment",

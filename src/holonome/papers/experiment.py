@@ -25,6 +25,20 @@ import numpy as np
 
 from holonome.comparison import as_text
 from holonome.mechanisms import Example
+from holonome.papers.verdict import (
+    DIFFERS,
+    FAILS,
+    FITTED,
+    HOLDS,
+    NOT_PUBLISHED,
+    OURS,
+    REPRODUCED,
+    Band,
+    Claim,
+    Item,
+    Misprint,
+    Row,
+)
 from holonome.results.solution import Solution
 from holonome.solving.solve import solve
 
@@ -32,11 +46,41 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-REPRODUCED, DIFFERS, NOT_PUBLISHED = "reproduced", "differs", "not published"
-HOLDS, FAILS = "holds", "fails"
-"""Verdicts on our own claims, for which there is nothing to reproduce."""
-OURS = "Not in the paper"
-_COLOURS = {REPRODUCED: "green", DIFFERS: "yellow", NOT_PUBLISHED: "dim", HOLDS: "green", FAILS: "red"}
+_COLOURS = {
+    REPRODUCED: "green",
+    FITTED: "cyan",
+    DIFFERS: "yellow",
+    NOT_PUBLISHED: "dim",
+    HOLDS: "green",
+    FAILS: "red",
+}
+
+__all__ = [
+    "DIFFERS",
+    "FAILS",
+    "FITTED",
+    "HOLDS",
+    "LOGARITHMIC",
+    "NOT_PUBLISHED",
+    "OURS",
+    "REPRODUCED",
+    "Band",
+    "Claim",
+    "Curve",
+    "Experiment",
+    "Figure",
+    "Item",
+    "Misprint",
+    "Panel",
+    "Paper",
+    "Progress",
+    "Row",
+    "Table",
+    "load",
+    "published",
+    "run_of",
+    "spoken",
+]
 
 LOGARITHMIC = {"xscale": "log", "yscale": "log"}
 """Axes of a panel."""
@@ -52,97 +96,6 @@ def run_of(mechanism: Example, t_span: tuple[float, float] | None = None, **opti
 
 def silent(fraction: float, what: str) -> None:
     """Show no progress."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a table.
-
-    Attributes
-    ----------
-    case : mapping
-        What was run, e.g. method, tolerance and stiffness.
-    published, measured : mapping
-        Values by name; empty where there are none.
-    verdict : str
-        "reproduced", "differs" or "not published".
-    why : str
-        Why it differs.
-    """
-
-    case: Mapping[str, Any]
-    published: Mapping[str, float]
-    measured: Mapping[str, float]
-    verdict: str
-    why: str = ""
-
-    @classmethod
-    def compared(
-        cls,
-        case: Mapping[str, Any],
-        published: Mapping[str, float],
-        measured: Mapping[str, float],
-        agrees: bool,
-        why: str,
-    ) -> Row:
-        """Values beside published ones, with the reason if they differ."""
-        return cls(case, published, measured, *((REPRODUCED, "") if agrees else (DIFFERS, why)))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper in words, what was found here, and the verdict; `by` distinguishes our own
-    claims, which hold or fail.
-    """
-
-    statement: str
-    finding: str
-    verdict: str
-    by: str = "The paper"
-
-    @classmethod
-    def of(cls, statement: str, holds: bool, finding: str) -> Claim:
-        """A claim of the paper that was checked."""
-        return cls(statement, finding, REPRODUCED if holds else DIFFERS)
-
-    @classmethod
-    def ours(cls, statement: str, holds: bool, finding: str) -> Claim:
-        """A claim of our own that was checked."""
-        return cls(statement, finding, HOLDS if holds else FAILS, by=OURS)
-
-
-@dataclass(frozen=True)
-class Misprint:
-    """Something in a paper that is wrong or cannot be read.
-
-    Attributes
-    ----------
-    where, printed, correct : str
-        The place, what stands there, and what should.
-    why : str
-        Why we think so.
-    seen_in : tuple of str
-        Names of the experiments that it concerns.
-    """
-
-    where: str
-    printed: str
-    correct: str
-    why: str
-    seen_in: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.where}: printed is {self.printed}; it should be {self.correct}."
-
-
-@dataclass(frozen=True)
-class Item:
-    """A table, figure, example or theorem of a paper: the experiments that compute it, or why none does."""
-
-    number: str
-    what: str
-    experiments: tuple[str, ...] = ()
-    why_not: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +218,7 @@ class Experiment(ABC):
             "criterion": self.criterion,
             "symbols": dict(self.symbols),
             "rows": [asdict(row) for row in self.rows],
-            "claims": [asdict(claim) for claim in self.claims],
+            "claims": [claim.to_dict() for claim in self.claims],
             "notes": list(self.notes),
             "misprints": [asdict(misprint) for misprint in self.misprints],
         }

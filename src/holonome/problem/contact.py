@@ -156,5 +156,7 @@ def rebuilt(parts: Mapping[str, Callable], plans: ContactPlan | None) -> list[Co
         given = {
             part: parts[f"contacts[{i}].{part}"] for part in FUNCTIONS if f"contacts[{i}].{part}" in parts
         }
+        if "slip" not in given:
+            given = {part: given[part] for part in ("gap", "restitution")}
         found.append(Contact(**given, hypothesis=hypothesis, name=name))
     return found

@@ -112,6 +112,7 @@ class HigherIndex:
     invariant_count = 0
     projects = False
     solves = False
+    contacts: tuple[()] = ()
 
     def __init__(
         self,

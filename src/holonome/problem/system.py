@@ -346,6 +346,18 @@ class System(CompiledSystem):
             rate += ca.jtimes(event, model.s, motion[2 * n :])
         return rate
 
+    def measured(self, name: str) -> dict[str, ca.SX] | None:
+        """Expressions of the state by name, for outputs and drives: a coordinate "x", its velocity "x'", or a
+        first-order state; None if there is no such name.
+        """
+        model = self.model
+        for names, values in ((self.names, model.q), (list(self.states), model.s)):
+            if name in names:
+                return {name: values[names.index(name)]}
+        if name.endswith("'") and name[:-1] in self.names:
+            return {name: model.v[self.names.index(name[:-1])]}
+        return None
+
     def named_results(self, solution: Any) -> Any:
         """What a solution says by the names of bodies and joints; a system of functions has none."""
         raise ModelError(

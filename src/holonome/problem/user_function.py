@@ -58,10 +58,14 @@ _CONSTANTS = (
 )
 """Roles in which a number or an array will do."""
 
-TRACED = dict.fromkeys(("deformation", "stiffness", "damping"), "elastic elements need") | dict.fromkeys(
-    ("gap", "slip", "restitution", "friction", "static_friction"), "contacts need"
+TRACED = dict.fromkeys(
+    ("deformation", "stiffness", "damping"),
+    "which elastic elements need; write it with NumPy functions, or make it part of force",
+) | dict.fromkeys(
+    ("gap", "slip", "restitution", "friction", "static_friction"),
+    "which contacts need; write it with NumPy functions",
 )
-"""Roles in which a function that cannot be traced is refused, and why."""
+"""Roles in which a function that cannot be traced is refused, and why, with the remedy."""
 
 
 def probe_points(n: int) -> list[dict[str, Any]]:
@@ -284,10 +288,7 @@ class UserFunction:
         """
         require_same_answers(self.role, lambda point: self._call(point, self.parameters), self._points())
         if self.kind in TRACED:
-            raise ModelError(
-                f"{self.role}: cannot be traced ({reason}), which {TRACED[self.kind]}; write it with NumPy "
-                "functions"
-            )
+            raise ModelError(f"{self.role}: cannot be traced ({reason}), {TRACED[self.kind]}")
         if self.role.startswith("events["):
             asked = [name for name in self.arguments if name not in ("t", "q", "v", "p", "u")]
             if asked:
@@ -394,8 +395,14 @@ class Expression:
         return cls(role, program.function("traced"), n)
 
     def of(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
+        given = list(symbols.values())[: self._function.n_in()]
+        if any(x.shape != self._function.size_in(i) for i, x in enumerate(given)):
+            raise ModelError(
+                f"{self.role}: belongs to another system, or was made before parts were added to this one; "
+                "make it again"
+            )
         return self._function(
-            *list(symbols.values())[: self._function.n_in()],
+            *given,
             *(ca.SX.zeros(*self._function.size_in(i)) for i in range(len(symbols), self._function.n_in())),
         )
 

@@ -50,13 +50,20 @@ def assembled(
         for argument, value in (("start", start), ("speed", speed)):
             if value is not None:
                 raise ValueError(f"{argument}: q0 is given as well; give one of them")
+        mechanism = getattr(made, "mechanism", made)
+        if hasattr(mechanism, "begin_at"):
+            mechanism.begin_at(q0, *_moment(t_span, parameters))
         return made.system, q0, v0, s0
     for argument, value in (("v0", v0), ("s0", s0)):
         if value is not None:
             raise ValueError(f"{argument}: it goes with q0; give both, or start and speed")
-    t0, _ = time_span(t_span)
-    values = None if parameters is None else checked("parameters", parameters)
-    return made.system, *made.initial(t0, start, speed, values)
+    t0, values = _moment(t_span, parameters)
+    q0, v0, s0 = made.initial(t0, start, speed, values)
+    return made.system, q0, v0, s0  # after the start, on which may depend what rows it needs
+
+
+def _moment(t_span: Any, parameters: Any) -> tuple[float, Any]:
+    return time_span(t_span)[0], None if parameters is None else checked("parameters", parameters)
 
 
 def refuse_start_by_name(system: Any, start: Any, speed: Any) -> None:
@@ -111,6 +118,13 @@ def time_span(t_span: Sequence[float]) -> tuple[float, float]:
     if t0 == t1:
         raise ValueError(f"t_span: {shown(t_span)} has no length")
     return float(t0), float(t1)
+
+
+def refuse_for_fixed_step(name: str, first_step: float | None, max_step: float) -> None:
+    """Arguments that mean nothing to a method whose steps are never chosen."""
+    for argument, given in (("first_step", first_step is not None), ("max_step", max_step < math.inf)):
+        if given:
+            raise ValueError(f"{argument}: {name!r} takes steps of one size; leave it out, and give step=")
 
 
 def wanted_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:

@@ -9,6 +9,9 @@ the implicit steps have become so small that an explicit method could take them.
 instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
 has to be resolved by either kind, and then the explicit one wins.
 
+Where forces jump at known times ahead, BDF begins anew at order 1 behind each of them, while a Radau method
+goes on with the step it had.  So both are tried there.
+
 ``motion="smooth"`` is a relay too.  It begins with the form for smooth motion, whose steps do not grow where
 elements are soft or only moderately stiff, since their oscillations are then within reach of its error test.
 So after a few steps an explicit leg is tried to measure its pace, and takes over if it is faster.
@@ -30,10 +33,20 @@ from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
-from holonome.solving.methods import AUTO_METHOD, SMOOTH, SMOOTH_METHOD, STIFF_METHOD, registry
+from holonome.solving.methods import (
+    AUTO_METHOD,
+    JUMPING_METHOD,
+    SMOOTH,
+    SMOOTH_METHOD,
+    STIFF_METHOD,
+    registry,
+)
 from holonome.solving.run import Run
 
 CHECK_EVERY, TRIAL, SOON = 2000, 300, 125
+_FEWER = 5
+"""Trials of Radau methods, whose steps cost more and reach farther, are by this factor shorter."""
+
 FIRST_SMOOTH, _SMOOTH_TRIAL = 40, 20
 _STIFF, _NOT_STIFF, _BETTER, _PATIENCE = 1.5, 3.0, 1.3, 0.2
 _ENDS = loop.DONE, loop.TERMINATED
@@ -118,8 +131,25 @@ def _rival(leg: Run, mark: _Mark, stiff: str) -> tuple[Run | None, int]:
         return None, loop.FULL
     begin = _Mark(rival)
     code = rival.go_on(False, steps=TRIAL)
-    better = code == loop.FULL and begin.efficiency() > _BETTER * mark.efficiency()
-    return (rival, code) if better or code in _ENDS else (None, loop.FULL)
+    if code in _ENDS:
+        return rival, code
+    least, found = _BETTER * mark.efficiency(), None
+    if code == loop.FULL and begin.efficiency() > least:
+        least, found = _BETTER * begin.efficiency(), rival
+    if not implicit and stiff == STIFF_METHOD and _jumps_ahead(leg):
+        other = next_leg(leg, leg.t, y, JUMPING_METHOD)
+        if other is not None:
+            begin = _Mark(other)
+            code = other.go_on(False, steps=TRIAL // _FEWER)
+            if code in (*_ENDS, loop.FULL) and begin.efficiency() > least:
+                return other, code
+    return found, loop.FULL
+
+
+def _jumps_ahead(leg: Run) -> bool:
+    """Whether there are several times ahead at which steps must end."""
+    run = RunState.of(leg.memory)
+    return run["switches"] - run["next_switch"] > 1
 
 
 def next_leg(leg: Run, t: float, y: np.ndarray, name: str) -> Run | None:

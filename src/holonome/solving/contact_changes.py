@@ -35,8 +35,18 @@ _GAP, _TOUCHING, _PENETRATING = 1e-13, 10.0, 1e-6
 """The gap at which a contact closes, below zero by this part of the positions; how many of these count as
 touching; and the part of the positions from which on a start is refused."""
 
-_SPEED, _SLIP = 1e-10, 1e-8
-"""Speeds, as parts of the largest, that count as none, and as no slip in two directions."""
+_DEEP = 1.01
+"""How many of these below zero an open contact may be."""
+
+_MOVED = 0.1
+"""The part of the way at full speed between two interruptions that positions are taken to have moved at
+least, where all of them are zero at both ends.
+"""
+
+_SPEED, _SLIP, _LEFT_OVER = 1e-10, 1e-8, 1e-4
+"""Speeds, as parts of the largest, that count as none, as no slip in two directions, and that such a slip may
+have across where it stops.
+"""
 
 _BOUNCE = 1e-13
 """Bounces that rise no higher, as a part of the positions, are over."""
@@ -59,15 +69,18 @@ class ContactChanges:
         self.count, self.n = len(system.contacts), system.n
         self.poisson = [hypothesis == "poisson" for hypothesis in system.contacts.hypotheses]
         self.size = self.speed = 0.0
+        self.last = t0, 0.0
         self.impacts = Impacts.Recorder(system.contacts.names)
-        self._grow(y0)
+        self._grow(t0, y0)
         self._refuse_penetration(system, contacts_at(system, t0, y0))
 
-    def _grow(self, y: np.ndarray) -> None:
-        """Scales: the largest position and velocity so far."""
-        n = self.n
-        self.size = max(self.size, float(np.max(np.abs(y[:n]), initial=0.0)))
-        self.speed = max(self.speed, float(np.max(np.abs(y[n : 2 * n]), initial=0.0)))
+    def _grow(self, t: float, y: np.ndarray) -> None:
+        """Scales: the largest position and velocity so far, and what was moved in between."""
+        n, (before, speed) = self.n, self.last
+        now = float(np.max(np.abs(y[n : 2 * n]), initial=0.0))
+        moved = _MOVED * max(speed, now) * (t - before)
+        self.size = max(self.size, moved, float(np.max(np.abs(y[:n]), initial=0.0)))
+        self.speed, self.last = max(self.speed, now), (t, now)
 
     def _refuse_penetration(self, system: System, here: Contacts) -> None:
         worst = int(np.argmin(here.gap))
@@ -93,22 +106,24 @@ class ContactChanges:
             raise Interrupted(f"stopped at t = {t:.9g}: {error}") from error
 
     def _update(self, system: System, t: float, y: np.ndarray, fired: Sequence[Watch]) -> Closed:
-        self._grow(y)
+        self._grow(t, y)
         here = contacts_at(system, t, y)
         self._refuse_penetration(system, here)
         touching = self._touching(here, t, fired)
         if np.any(here.normal[touching] < -self._slow(_SPEED)):
             y = self._impact(t, y, here, answer_of(system, t, y, here), touching)
-            self._grow(y)
+            self._grow(t, y)
             here = contacts_at(system, t, y)
         released = {watch.contact for watch in fired if watch.what == RELEASES}
         slow = self._slow(_SPEED)
-        chosen = [i for i in touching.tolist() if here.normal[i] <= slow and i not in released]
+        resting = [i for i in touching.tolist() if here.normal[i] <= slow]
+        chosen = [i for i in resting if i not in released]
         statuses, directions = (OPEN,) * self.count, np.zeros((self.count, 2))
         if chosen:
             statuses, directions = self._statuses(here, answer_of(system, t, y, here), chosen, fired)
+        y = self._parted(system, t, y, here, statuses, resting)
         data = contact_data(self.count)
-        data[0], data[1] = _GAP * self.size, self._slow(_SLIP) ** 2
+        data[0], data[1] = self._delta, self._slow(_SLIP) ** 2
         data[2:] = directions.ravel()
         solved = mode_of(system, statuses, data)
         if solved.m:
@@ -118,7 +133,7 @@ class ContactChanges:
     def at_end(self, system: System, t: float, y: np.ndarray) -> str:
         """What is wrong with the last state; empty if nothing is."""
         try:
-            self._grow(y)
+            self._grow(t, y)
             self._refuse_penetration(system, contacts_at(system, t, y))
         except HolonomeError as error:
             return f"wrong: {error}"
@@ -131,13 +146,55 @@ class ContactChanges:
     def _slow(self, part: float) -> float:
         return max(part * self.speed, 1e-290)
 
+    def _still(self, directions: int, stops: bool) -> float:
+        """The speed up to which a slip counts as none; it may be left over where two directions stop."""
+        if directions == 1:
+            return np.inf if stops else self._slow(_SPEED)
+        return self._slow(_LEFT_OVER if stops else _SLIP)
+
     def _touching(self, here: Contacts, t: float, fired: Sequence[Watch]) -> np.ndarray:
         """Those that have just closed, and those whose gaps are rounding, also of the time at which these
         closed.
         """
-        near = here.gap <= _TOUCHING * (_GAP * self.size + np.spacing(abs(t)) * self.speed)
+        near = here.gap <= _TOUCHING * (self._delta + np.spacing(abs(t)) * self.speed)
         near[[watch.contact for watch in fired]] = True
         return np.flatnonzero(near)
+
+    def _parted(
+        self,
+        system: System,
+        t: float,
+        y: np.ndarray,
+        here: Contacts,
+        statuses: Sequence[str],
+        resting: Sequence[int],
+    ) -> np.ndarray:
+        """The state without the roundings by which open contacts would not be seen to close: a gap that is
+        below zero by more than it is where one closes, a rate that is negative although a contact parts.
+        """
+        parting = [i for i in resting if statuses[i] == OPEN]
+        deep = [i for i in range(self.count) if statuses[i] == OPEN and here.gap[i] < -_DEEP * self._delta]
+        if not deep and not np.any(here.normal[parting] < 0):
+            return y
+        answer, n, y = answer_of(system, t, y, here), self.n, y.copy()
+        A = answer.A[np.ix_(here.begins, here.begins)]
+        mobility = answer.mobility[:, here.begins]
+        y[n : 2 * n] += mobility[:, parting] @ _pushed(A, parting, -here.normal[parting])
+        change, moved = np.zeros(n), {i for i, what in enumerate(statuses) if what != OPEN}
+        while not moved.issuperset(deep):
+            moved |= set(deep)
+            rows = sorted(moved)
+            x = _pushed(A, rows, -here.gap[rows])
+            gaps = here.gap + A[:, rows] @ x
+            deep = [i for i in range(self.count) if gaps[i] < -_DEEP * self._delta]
+            change = mobility[:, rows] @ x
+        y[:n] += change
+        return y
+
+    @property
+    def _delta(self) -> float:
+        """The gap at which contacts close, less than zero by so much."""
+        return _GAP * self.size
 
     def _impact(
         self, t: float, y: np.ndarray, here: Contacts, answer: Answer, touching: np.ndarray
@@ -185,9 +242,7 @@ class ContactChanges:
             speed = float(np.linalg.norm(slip))
             if what.get(i) == BREAKS:
                 mu[k] = min(here.law.friction[i], here.law.static[i] * _YIELDING)
-            elif (
-                slip.size and what.get(i) != STOPS and speed > self._slow(_SLIP if slip.size > 1 else _SPEED)
-            ):
+            elif slip.size and speed > self._still(slip.size, what.get(i) == STOPS):
                 sliding[k] = True
                 given[k, : slip.size] = slip / speed
                 mu[k] = here.law.friction[i]
@@ -207,3 +262,8 @@ class ContactChanges:
                 statuses[i] = SLIDE if found.status[k] == SOLVED_SLIDE else STICK
             directions[i] = found.directions[k]
         return tuple(statuses), directions
+
+
+def _pushed(A: np.ndarray, rows: Sequence[int], change: np.ndarray) -> np.ndarray:
+    """Impulses that change these velocities, or gaps, so much."""
+    return np.linalg.lstsq(A[np.ix_(rows, rows)], change, rcond=1e-12)[0]

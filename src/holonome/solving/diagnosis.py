@@ -6,6 +6,7 @@ import numpy as np
 
 from holonome.dynamics.evaluation import what_failed, what_is_not_finite
 from holonome.dynamics.kernels import kernels
+from holonome.dynamics.modes import ModeEvent
 from holonome.dynamics.poles import unbounded_near
 from holonome.dynamics.rank import dependent_rows, free_motions
 from holonome.errors import ModelError
@@ -79,8 +80,13 @@ def _ending(run: Run, code: int) -> str:
 
 def _event_not_a_number(run: Run) -> str:
     state = RunState.of(run.memory)
+    t, number = float(state["t_failed"]), int(state["event_failed"]) - 1
+    function = run.task.events[number].function
+    if isinstance(function, ModeEvent):
+        why = what_is_not_finite(run.system, t, _state(run))
+        return f"stopped at t = {t:.6g}: {why or f'{function.quantity} is NaN there'}"
     return (
-        f"stopped at t = {state['t_failed']:.6g}: events[{int(state['event_failed']) - 1}] is NaN there. An "
+        f"stopped at t = {t:.6g}: events[{number}] is NaN there. An "
         "event must be defined along the whole motion; look at square roots, logarithms and divisions in it, "
         "or stop before with a terminal event"
     )
@@ -188,7 +194,10 @@ def _why_no_step(run: Run, cause: int) -> str:
         return (
             "the multipliers λ, on which forces depend, are not found just ahead; are they finite for all λ?"
         )
-    return _REASONS.get(cause, "no step succeeds")
+    reason = _REASONS.get(cause, "no step succeeds")
+    if cause == loop.NEWTON and run.stepper.constant:
+        return f"{reason}, or the step is too large; give a smaller step"
+    return reason
 
 
 def _singular_position(run: Run, C: np.ndarray) -> str:
@@ -261,8 +270,10 @@ def _not_finite_ahead(run: Run, t: float, y: np.ndarray, cause: int) -> str:
     moves = [np.append(y[run.system.n : 2 * run.system.n], np.zeros(y.size - run.system.n))]
     if status == OK and np.all(np.isfinite(rates)):
         moves.insert(0, rates[:-1])
-    for h in _FAR if seen else _CLOSE:
-        dt = h * (run.task.t1 - run.task.origin)
+    distances = [h * (run.task.t1 - run.task.origin) for h in (_FAR if seen else _CLOSE)]
+    if run.stepper.constant:
+        distances.append(run.task.direction * run.stepper.constant)
+    for dt in distances:
         for move in moves:
             text = what_is_not_finite(run.system, t + dt, y + dt * move)
             if text:

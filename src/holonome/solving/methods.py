@@ -28,8 +28,10 @@ class Method:
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
         :class:`Formulation` of your own.
     integrator
-        How: :class:`BDF` for all of them, :class:`RungeKutta` for the underlying ODE, index 1 and sequential
-        regularization, or an :class:`Integrator` of your own.
+        How: :class:`BDF` for most of them, :class:`Radau` for all that give a residual without looking into
+        the steps of BDF, :class:`RungeKutta` for the underlying ODE, index 1 and sequential regularization,
+        :class:`GeneralizedAlpha` for index 3 and GGL, :class:`Rattle` for :class:`Hamiltonian`, or an
+        :class:`Integrator` of your own.
 
     Examples
     --------
@@ -76,6 +78,11 @@ class Entry:
     summary: str
     reference: str
 
+    @property
+    def fixed_step(self) -> bool:
+        """Whether its steps are never chosen by the tolerances, so that a step must be given."""
+        return self.method.integrator.fixed_step
+
 
 AUTO, ALL, SMOOTH = "auto", "all", "smooth"
 SMOOTH_METHOD = Method(Compliant(), BDF(max_order=2))
@@ -85,6 +92,9 @@ over the oscillations.  Without elastic elements the form is GGL.
 
 STIFF_METHOD = "bdf"
 """What "auto" takes where stiffness limits the explicit methods."""
+
+JUMPING_METHOD = "radau"
+"""What it tries as well where forces jump at known times: it does not begin anew at order 1 behind them."""
 
 AUTO_METHOD = "dop853"
 """What "auto" begins with: for the same error it takes less time than order 5, already for two digits

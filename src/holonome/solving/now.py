@@ -30,19 +30,26 @@ class Now:
         self.parameter_values = system.parameters.flat[:, None]
         self._named = system.named_results(self)
 
+    @classmethod
+    def of(cls, solution: Any) -> Now:
+        """A solution of one point."""
+        now = cls.__new__(cls)
+        now.system, now.t, now._named = solution.system, solution.t, solution._by_name
+        return now
+
     def __getattr__(self, name: str) -> np.ndarray:
         if name not in ("q", "v", "s", "a", "lam"):
             raise AttributeError(name)
         return getattr(self._at, name)[:, None]
 
     def joint(self, name: str) -> Any:
-        return _without_points(self._named.joint(name))
+        return single(self._named.joint(name))
 
     def body(self, name: str, frame: str | None = None) -> Any:
-        return _without_points(self._named.body(name, frame))
+        return single(self._named.body(name, frame))
 
     def reaction(self, name: str, frame: str | None = None) -> Any:
-        return _without_points(self._named.reaction(name, frame))
+        return single(self._named.reaction(name, frame))
 
     def effort(self, name: str) -> Any:
         return self._named.effort(name)[..., 0]
@@ -51,15 +58,17 @@ class Now:
         return self._named.power(name)[..., 0]
 
 
-def _without_points(result: Any) -> Any:
+def single(result: Any) -> Any:
     """A result of one point without the axis of points."""
     values = {item.name: getattr(result, item.name) for item in fields(result)}
     return replace(result, **{name: _single(name, value) for name, value in values.items()})
 
 
 def _single(name: str, value: Any) -> Any:
-    if name in _KEPT or not isinstance(value, np.ndarray | dict):
+    if name in _KEPT or not isinstance(value, np.ndarray | dict | list):
         return value
+    if isinstance(value, list):
+        return value[0]
     if isinstance(value, dict):
         return {key: float(entry[0]) for key, entry in value.items()}
     value = value[0] if name == "matrix" else value[..., 0]

@@ -35,8 +35,8 @@ from holonome.solving.run import Outcome, Run, Task
 _ROWS = 64
 """Of the first buffers of a piece, which is often short."""
 
-_STUCK = 200
-"""Interruptions one after the other at the same time after which a run gives up."""
+_STUCK, _CROWDED = 200, 1000
+"""Interruptions one after the other, so many roundings of time apart at most, after which a run gives up."""
 
 
 class Clock(Protocol):
@@ -118,7 +118,7 @@ class PiecewiseRun:
                         ending, self.parts.status = f"interrupted at t = {self.t:.6g}", -1
             except Interrupted as error:
                 ending, self.parts.status = str(error), -1
-            except HolonomeError as error:
+            except (HolonomeError, ValueError) as error:
                 if not self.parts.count:
                     raise
                 ending, self.parts.status = f"stopped at t = {self.t:.6g}: {error}", -1
@@ -189,15 +189,15 @@ class PiecewiseRun:
         run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
-        legs, outcome = carry_out(
-            run, options.relay, options.at_rest and first, first and options.repair, False
-        )
+        repair = options.repair if first else self.contacts is not None  # of the roundings of an impact
+        legs, outcome = carry_out(run, options.relay, options.at_rest and first, repair, False)
         for leg in legs:
             leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
         self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
-        self.repeated = 0 if last.t != self.t else self.repeated + 1
+        least = _CROWDED * np.spacing(max(abs(self.task.t0), abs(self.task.t1)))
+        self.repeated = 0 if abs(last.t - self.t) > least else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
         self._follow_solved(last)
         self.fired = []

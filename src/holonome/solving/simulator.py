@@ -12,20 +12,24 @@ import numpy as np
 from holonome.arguments import checked, shown
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.state import State
-from holonome.errors import ModelError, StepFailed
+from holonome.errors import HolonomeError, ModelError, StepFailed
 from holonome.integrators import loop
 from holonome.integrators.loop import RunState
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, SINGULAR
 from holonome.problem.event import as_events
+from holonome.results.impacts import Impacts
+from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 from holonome.solving import arguments
 from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.diagnosis import message
 from holonome.solving.first_use import announce_first_use
+from holonome.solving.forward_pieces import ForwardPieces, Place
 from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method, resolve
-from holonome.solving.now import Now
+from holonome.solving.moment import Interrupted
+from holonome.solving.now import Now, single
 from holonome.solving.run import Outcome, Task
 from holonome.solving.tolerances import default_tolerance
 
@@ -64,6 +68,7 @@ class Snapshot:
     fired: tuple = field(repr=False)
     size: int = field(repr=False)
     changes: tuple = field(repr=False)
+    place: Place | None = field(repr=False)
 
 
 class Simulator:
@@ -86,7 +91,7 @@ class Simulator:
         As for :func:`solve`.  ``step`` is the constant size of internal steps; the last of a stretch is
         shorter where it does not fit.
     events
-        As for :func:`solve`; a terminal one ends a step early.
+        As for :func:`solve`; a terminal one ends a step early, one with an action acts.
     parameters, inputs
         Values that replace those of the system at first.
     repair
@@ -110,6 +115,8 @@ class Simulator:
         Whether the last step ended early, at a terminal event.
     t_events : list of arrays
         Times of each event during the last step.
+    impacts : Impacts
+        The impacts during the last step, of a system with contacts.
 
     Examples
     --------
@@ -167,6 +174,8 @@ class Simulator:
         name, chosen = resolve(method, system=system)
         t1 = t0 + _A_WHILE
         stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
+        if stepper.fixed_step:
+            arguments.refuse_for_fixed_step(name, first_step, max_step)
         if stepper.known_times(t0) is not None:
             raise ValueError(
                 "method: BDF of constant order begins behind points known already; leave order out"
@@ -195,8 +204,12 @@ class Simulator:
             checked("max_steps", max_steps),
             t0,
         )
-        self._run = ForwardRun(task)
-        self._n = system.n
+        self._pieces: ForwardPieces | None = None
+        if system.contacts or any(event.action is not None for event in task.events):
+            self._pieces = ForwardPieces(task, chosen, projection, step)
+        else:
+            self._run = ForwardRun(task)
+        self._n, self._task = system.n, task
         inputs_there = system.parameters.layout_of("u")
         self._places = {name: place for name, (shape, place) in inputs_there.items() if shape == ()}
         self._first = self._settled(y0, v0 is None, t0), self._run.flat.copy()
@@ -216,19 +229,34 @@ class Simulator:
         """Initial values and, if they had to be made consistent, which rows of the constraints follow from
         others; None if they are taken as they are.
         """
+        repair = self._repair
+        if self._pieces is not None:
+            y0 = self._started(self._pieces, t0, y0, at_rest)
+            repair = repair or self._pieces.contacts is not None
         run = self._run
         code = run.try_start(t0, y0, t0 + _A_WHILE)
         left_out = None
         if code in REFUSED and not run.event_failed():
             run.settle_task()
-            y0 = consistent_start(run, at_rest, self._repair).state
+            y0 = consistent_start(run, at_rest, repair).state
             left_out = tuple(run.stepper.left_out)
             code = run.first_advance()
         if code != loop.FULL:
             raise StepFailed(self._why(code))
         return y0, left_out
 
+    def _started(self, pieces: ForwardPieces, t0: float, y0: np.ndarray, at_rest: bool) -> np.ndarray:
+        """The state behind what contacts do at the start."""
+        try:
+            y0 = pieces.start(pieces.system, t0, y0, at_rest, self._repair)
+        except Interrupted as error:
+            raise StepFailed(str(error)) from error
+        self._run = pieces.run
+        return y0
+
     def _reset_to(self, t: float, y: np.ndarray, trusted: tuple | None) -> None:
+        if self._pieces is not None:
+            self._started(self._pieces, t, y, False)
         run = self._run
         run.t0, run.t1, run.fired = t, t, ()
         run.memory[:] = run.empty
@@ -286,22 +314,39 @@ class Simulator:
         at = run.stepper.given[0]
         t, y, flat = memory[_T], memory[at].copy(), None
         context = run.context[: run.kept].copy() if run.system.solves else None
+        place = None
+        if self._pieces is not None:
+            place, flat = self._pieces.place(), run.flat.copy()
         if inputs:
             flat = run.flat.copy()
             self._set_inputs(inputs)
         try:
-            code = self._begin(float(t), y, t1) if anew or inputs else run.go_to(t1)
+            if self._pieces is not None:
+                code = self._in_pieces(self._pieces, float(t), y, t1, bool(anew or inputs))
+            else:
+                code = self._begin(float(t), y, t1) if anew or inputs else run.go_to(t1)
             if code != loop.DONE and code != loop.TERMINATED:
                 raise KeyboardInterrupt if code == loop.STOPPED else StepFailed(self._why(code))
         except BaseException:
-            self._take_back(float(t), y, flat, context)
+            self._take_back(float(t), y, flat, context, place)
             raise
-        self.terminated = code == loop.TERMINATED
-        self._anew, self._trusted = self.terminated, None
-        run.fired = []
+        self.terminated, self._trusted = code == loop.TERMINATED, None
+        if self._pieces is not None:
+            self._anew = self._pieces.anew
+            return
+        self._anew, run.fired = self.terminated, []
         if self.terminated:
             run.fired = [i for i, times in enumerate(self.t_events) if times.size and times[-1] == self.t]
             self._forget_terminal()
+
+    def _in_pieces(self, pieces: ForwardPieces, t: float, y: np.ndarray, t1: float, anew: bool) -> int:
+        """On to t1 with interruptions; a code of the loop."""
+        try:
+            return pieces.go_to(t, y, t1, anew)
+        except HolonomeError as error:
+            raise StepFailed(str(error)) from error
+        finally:
+            self._run = pieces.run
 
     def _begin(self, t: float, y: np.ndarray, t1: float) -> int:
         """As a new run from here."""
@@ -313,8 +358,13 @@ class Simulator:
             code = run.advance_all()
         return code
 
-    def _take_back(self, t: float, y: np.ndarray, flat: np.ndarray | None, context: Any) -> None:
+    def _take_back(
+        self, t: float, y: np.ndarray, flat: np.ndarray | None, context: Any, place: Place | None
+    ) -> None:
         """Be as before a step that failed; the next one begins anew."""
+        if self._pieces is not None and place is not None and flat is not None:
+            self._pieces.go_back(place, flat)
+            self._run = self._pieces.run
         run = self._run
         if flat is not None:
             run.write(0, flat)
@@ -351,6 +401,7 @@ class Simulator:
             tuple(run.fired),
             run.memory.size,
             run.changes(),
+            None if self._pieces is None else self._pieces.place(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -364,6 +415,9 @@ class Simulator:
                 if mine != theirs
             ]
             raise ValueError(f"snapshot: it is of another simulator, with {', '.join(different)}")
+        if self._pieces is not None and snapshot.place is not None:
+            self._pieces.go_back(snapshot.place, snapshot.flat)
+            self._run = self._pieces.run
         run = self._run
         run.restore(snapshot.flat, snapshot.size, snapshot.changes)
         run.t0 = run.t1 = snapshot.t
@@ -374,12 +428,12 @@ class Simulator:
     @property
     def _kind(self) -> tuple:
         """What two simulators must share to exchange snapshots, as in _KIND."""
-        run, task = self._run, self._run.task
-        system, layout = run.system, run.system.parameters.layout
-        names = tuple(name for name, _, _ in layout)
+        run, task, system = self._run, self._task, self._task.system
+        names = tuple(name for name, _, _ in system.parameters.layout)
         step = run.stepper.constant or None
         atol = tuple(np.atleast_1d(task.atol).tolist())
-        sizes = system.n, system.m, len(system.states), run.empty.size
+        size = run.empty.size if self._pieces is None else len(system.contacts)
+        sizes = system.n, system.m, len(system.states), size
         return system.name, sizes, names, task.name, step, task.rtol, atol, len(task.events)
 
     def reset(
@@ -398,13 +452,13 @@ class Simulator:
         those given.
         """
         run, (first, flat) = self._run, self._first
-        before = run.flat.copy()
-        system = run.system.with_values(flat)
+        before, place = run.flat.copy(), None if self._pieces is None else self._pieces.place()
+        system = self.system.with_values(flat[: self.system.parameters.size])
         for argument, values in (("parameters", parameters), ("inputs", inputs)):
             if values is not None:
                 system = system.with_parameters(**system.parameters.own(argument, values))
         begin: float = self._t0 if t0 is None else checked("t0", t0)
-        run.write(0, system.parameters.flat)
+        self._write(system)
         try:
             if q0 is None and start is None and speed is None and v0 is None and s0 is None:
                 y, at_rest = first[0], False
@@ -416,9 +470,18 @@ class Simulator:
                 y, at_rest = system.full_state(q0, v0, s0), v0 is None
             found = self._settled(y, at_rest, begin)
         except BaseException:
+            if self._pieces is not None and place is not None:
+                self._pieces.go_back(place, before)
+            self._run = run
             run.write(0, before)
             raise
         self._reset_to(begin, *found)
+
+    def _write(self, system: Any) -> None:
+        """Enter the parameters and inputs of a system."""
+        self._run.write(0, system.parameters.flat)
+        if self._pieces is not None:
+            self._pieces.system = system
 
     @property
     def t(self) -> float:
@@ -427,7 +490,13 @@ class Simulator:
     @property
     def system(self) -> Any:
         """The system, with the parameters and inputs of now."""
-        return self._run.present_system()
+        return self._run.present_system() if self._pieces is None else self._pieces.present_system()
+
+    @property
+    def _solved(self) -> Any:
+        """What is solved at present: with the constraints of closed contacts."""
+        system = self._run.present_system()
+        return system.with_solved(self._run.context) if system.solves else system
 
     @property
     def p(self) -> Any:
@@ -456,6 +525,8 @@ class Simulator:
         known = {"system": self.system, "method": task.name, "status": 0, "outcome": "a state"}
         tolerances = {"rtol": task.rtol, "atol": task.atol}
         points = {"t": np.array([self.t]), "states": self.y[np.newaxis]}
+        if self._task.system.contacts:
+            points |= {"pieces": (Piece(0, self.system, self._solved),), "impacts": self.impacts}
         return Solution({**known, **counts, **tolerances, **points})
 
     @property
@@ -477,8 +548,7 @@ class Simulator:
         """The system at this state: ``sim.state.energy``, ``sim.state.derivative("a", by="u")``."""
         y, n = self._y, self._n
         parts = (y[:n].copy(), y[n : 2 * n].copy(), y[2 * n :].copy()) if n else (y.copy(),)
-        system = self.system.with_solved(self._run.context) if self.system.solves else self.system
-        return State(system, self.t, *parts)
+        return State(self._solved, self.t, *parts)
 
     @property
     def a(self) -> np.ndarray:
@@ -487,7 +557,8 @@ class Simulator:
 
     @property
     def lam(self) -> np.ndarray:
-        return self._evaluated("multipliers", self._run.system.m)
+        lam = self._evaluated("multipliers", self._run.system.m)
+        return self._run.system.own_multipliers(lam)
 
     @property
     def w(self) -> np.ndarray:
@@ -495,11 +566,11 @@ class Simulator:
 
     def _evaluated(self, name: str, size: int) -> np.ndarray:
         """The values of a kernel, in a context of its own, so that asking changes nothing."""
-        system, y, out = self.system, self._y.copy(), np.zeros(size + 1)
+        system, y, out = self._solved, self._y.copy(), np.zeros(size + 1)
         if not size:
             return out[:0]
         compiled, zero = kernels(system), np.zeros(y.size + 2)
-        context = compiled.context(system.with_solved(self._run.context) if system.solves else system)
+        context = compiled.context(system)
         status = run_kernel(getattr(compiled, name), self.t, y, zero, context, out)
         if status == SINGULAR and name in _DENSE:
             status = run_kernel(_DENSE[name].address, self.t, y, zero, context, out)
@@ -510,13 +581,27 @@ class Simulator:
     @property
     def steps(self) -> int:
         """Internal steps of the last step."""
-        return self._run.counts[1]
+        return self._run.counts[1] if self._pieces is None else self._pieces.steps
 
     @property
     def t_events(self) -> list[np.ndarray]:
         """Times of each event during the last step."""
+        if self._pieces is not None:
+            return [np.array(times) for times in self._pieces.found]
         run = self._run
         return run.events_in(run.collected().found)[0] or []
+
+    @property
+    def impacts(self) -> Impacts:
+        """The impacts during the last step."""
+        pieces = self._pieces
+        if pieces is None or pieces.contacts is None:
+            raise ModelError("impacts: the system has no contacts; give it contacts=[...]")
+        return pieces.contacts.impacts.impacts()
+
+    def contact(self, name: str) -> Any:
+        """A contact now: ``sim.contact("floor").force``, ``.gap``, ``.slip``, ``.status``."""
+        return single(self.solution.contact(name))
 
     def joint(self, name: str) -> Any:
         """Coordinates and rates of a joint of a mechanism, as numbers: ``sim.joint("A").angle``."""
@@ -540,6 +625,8 @@ class Simulator:
 
     @property
     def _now(self) -> Now:
+        if self._task.system.contacts:
+            return Now.of(self.solution)
         return Now(self.system, self.t, self)
 
     def __repr__(self) -> str:

@@ -153,6 +153,8 @@ def solve(
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
+    if stepper.fixed_step:
+        arguments.refuse_for_fixed_step(name, first_step, max_step)
     if atol is not None:
         atol = arguments.absolute_tolerances(atol, system.n, system.levels, len(system.states))
     rtol = arguments.relative_tolerance(rtol)

@@ -25,6 +25,15 @@ class Untraceable(Exception):
     """The function cannot be traced; the message says why in plain words."""
 
 
+class NoNumber(Untraceable, TypeError):
+    """A symbol, such as the parameter of a mechanism, has been used where a number is needed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a parameter such as m.p.length stands for any value and is no number; here a number is needed"
+        )
+
+
 class Session:
     """One trace of a function."""
 
@@ -85,9 +94,10 @@ state = _State()
 
 def refuse(reason: str) -> NoReturn:
     """Raise `Untraceable` and remember it, should the user's function swallow it."""
+    if state.session is None:
+        raise NoNumber
     error = Untraceable(reason + _current_line())
-    if state.session is not None:
-        state.session.refusal = error
+    state.session.refusal = error
     raise error
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import casadi as ca
 import numpy as np
 
-from holonome.tracing.session import Untraceable, refuse, state
+from holonome.tracing.session import NoNumber, refuse, state
 
 NUMBERS = (float, int, np.number, np.bool_, numbers.Real)
 SEQUENCES = (np.ndarray, list, tuple)
@@ -220,7 +220,7 @@ class Traced(_AskedByNumPy):
         if self.sx.is_constant():
             return bool(float(self.sx))
         if state.session is None:
-            raise Untraceable("a traced value has no truth value outside of a trace")
+            raise NoNumber
         return state.session.decide(self.sx)
 
     __float__ = _refusing("converts a traced value to float")

@@ -54,6 +54,7 @@ def write(results: Iterable[Result], folder: str | Path) -> Path:
         title=_title(chosen),
         lead="Every table and figure" if complete else "Some tables and figures",
         tiles=_tiles(results, chosen),
+        untestable=_untestable(chosen),
         bars="".join(_bar_line(paper, given) for paper, given in chapters),
         failures=_failures([result for result in results if isinstance(result, Failure)]),
         contents="".join(_contents(paper, given) for paper, given in chapters),
@@ -114,8 +115,12 @@ def _tiles(results: Sequence[Result], chosen: Sequence[Paper]) -> str:
     total = counted(results)
     tiles = {
         "published rows and statements reproduced": f"{total['good']} <small>of "
-        f"{total['good'] + total['off']}</small>",
+        f"{total['good'] + total['fit'] + total['off']}</small>",
+        "fitted: they come out on data chosen for it": str(total["fit"]),
         "differ, each with the reason as far as we know it": str(total["off"]),
+        "tables, theorems and remarks not testable": str(
+            sum(not item.testable for paper in chosen for item in paper.contents)
+        ),
         "misprints and errors found in the papers": str(sum(len(paper.misprints) for paper in chosen)),
         f"of computing for {len(results)} {'experiment' if len(results) == 1 else 'experiments'}": time_text(
             results
@@ -144,6 +149,19 @@ def _bar_line(paper: Paper, results: Sequence[Result]) -> str:
         tag("span", time_text(results), class_="time"),
         class_="line",
         href=f"#{anchor(paper.name)}",
+    )
+
+
+def _untestable(chosen: Sequence[Paper]) -> str:
+    """What has a number in the papers and no experiment, and why."""
+    lines = [
+        tag("li", f"{escape(paper.title)}, {prose(item.number)}: {prose(item.what)}. ", prose(item.why_not))
+        for paper in chosen
+        for item in paper.contents
+        if not item.testable
+    ]
+    return (
+        tag("details", "<summary>What is not testable, and why</summary>", tag("ul", *lines)) if lines else ""
     )
 
 

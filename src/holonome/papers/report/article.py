@@ -14,6 +14,7 @@ from holonome import papers
 from holonome.papers.experiment import (
     DIFFERS,
     FAILS,
+    FITTED,
     HOLDS,
     NOT_PUBLISHED,
     REPRODUCED,
@@ -27,7 +28,7 @@ from holonome.papers.report.html import anchor, capital, number_text, prose, tag
 from holonome.papers.report.result import KINDS, Failure, Result, time_text
 from holonome.plot import COLOURS
 
-SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", NOT_PUBLISHED: "○", HOLDS: "✓", FAILS: "✗"}
+SIGNS = {REPRODUCED: "✓", FITTED: "≈", DIFFERS: "≠", NOT_PUBLISHED: "○", HOLDS: "✓", FAILS: "✗"}
 """A sign beside each colour."""
 FILES = {".csv": "numbers (CSV)", ".png": "picture (PNG)", ".gif": "animation (GIF)"}
 WIDEST = 4.0
@@ -205,7 +206,7 @@ def _table(result: Experiment) -> list[str]:
         tag("dl", *legend, class_="legend") if legend else "",
         tag(
             "section",
-            tag("h4", "Why rows differ" if paired else "Remarks"),
+            tag("h4", "Why rows differ, or what was fitted" if paired else "Remarks"),
             tag("ol", *why),
             class_="reasons",
         )

@@ -7,12 +7,34 @@ from dataclasses import dataclass
 from html import escape
 
 from holonome import papers
-from holonome.papers.experiment import DIFFERS, FAILS, HOLDS, NOT_PUBLISHED, REPRODUCED, Experiment, spoken
+from holonome.papers.experiment import (
+    DIFFERS,
+    FAILS,
+    FITTED,
+    HOLDS,
+    NOT_PUBLISHED,
+    REPRODUCED,
+    Experiment,
+    spoken,
+)
 from holonome.papers.report.html import anchor, tag
 
-KINDS = {REPRODUCED: "good", DIFFERS: "off", NOT_PUBLISHED: "beyond", HOLDS: "beyond", FAILS: "bad"}
+KINDS = {
+    REPRODUCED: "good",
+    FITTED: "fit",
+    DIFFERS: "off",
+    NOT_PUBLISHED: "beyond",
+    HOLDS: "beyond",
+    FAILS: "bad",
+}
 """Classes of the style sheet."""
-COUNTED = {"good": "reproduced", "off": "differ", "beyond": "beyond the paper", "bad": "failed"}
+COUNTED = {
+    "good": "reproduced",
+    "fit": "fitted",
+    "off": "differ",
+    "beyond": "beyond the paper",
+    "bad": "failed",
+}
 
 
 @dataclass(frozen=True)
@@ -51,10 +73,11 @@ def counted(results: Iterable[Result]) -> dict[str, int]:
 def link(result: Result) -> str:
     """To an experiment, with a sign for it as a whole."""
     counts = counted([result])
-    kind = next((kind for kind in ("bad", "off", "good") if counts[kind]), "beyond")
+    kind = next((kind for kind in ("bad", "off", "fit", "good") if counts[kind]), "beyond")
     sign, word = {
         "bad": ("✗", "failed"),
         "off": ("≠", "something differs"),
+        "fit": ("≈", "fitted"),
         "good": ("✓", "reproduced"),
         "beyond": ("○", "nothing to compare"),
     }[kind]

@@ -1,0 +1,152 @@
+"""What implicit families share on a formulation that gives a residual: a part of their memory, and the start
+with accelerations, multipliers and rows that are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from holonome.dynamics.kernels import dense_projection, kernels
+from holonome.dynamics.projection import projection_kernels
+from holonome.dynamics.rank import always_dependent_rows, dependent_rows
+from holonome.errors import SingularSystem
+from holonome.formulations.implicit import ImplicitKernels
+from holonome.integrators.contract import (
+    Beginning,
+    Integrator,
+    Request,
+    Stepper,
+    initial_multipliers,
+    initial_unknowns,
+)
+from holonome.integrators.loop import OWN
+from holonome.integrators.start_check import check_start
+from holonome.machine.context import LEFT_OUT_SHIFT, OK, Context
+from holonome.machine.layout import Layout
+
+_read_rank, _ = Context.stretch("rank", "rank")
+
+
+class ResidualStepper(Stepper):
+    """Base class; ``layout`` is that of the family, whose ``yy`` holds Y and Y′ at the start."""
+
+    layout: ClassVar[type[Layout]]
+    implicit = True
+    far_side = False
+
+    def __init__(self, integrator: Integrator, request: Request) -> None:
+        super().__init__(request)
+        self.integrator: Any = integrator
+        self.layout_key = (integrator, self.formulation)
+        self.columns = self.system.state_size + self.system.m
+
+    @property
+    def compiled(self) -> ImplicitKernels:
+        system, formulation = self.system, self.formulation
+        return system.compiled.once(("implicit", formulation), lambda: formulation.kernels(system))
+
+    def residual_fields(self) -> dict[str, Any]:
+        """Numbers and vectors that every family has, under the same names."""
+        system, compiled, formulation = self.system, self.compiled, self.formulation
+        residual, size, state = compiled.residual, compiled.size, system.state_size
+        fields = {
+            "unknowns": size,
+            "coordinates": system.n,
+            "state": state,
+            "multipliers": residual.multipliers,
+            "factor_count": compiled.factor_count,
+            "residual": compiled.F,
+            "factors_kernel": compiled.factors,
+            "solution": compiled.solution,
+            "matrix": compiled.matrix,
+            "dense_projection": dense_projection.address if system.projects and not formulation.drifts else 0,
+            "project": formulation.projects and system.projects,
+            "factors": compiled.factor_memory,
+            "dense": size * size if compiled.matrix else 0,
+            "pivots": size,
+            "error_mask": residual.error_tested,
+            "newton_mask": residual.newton_tested,
+            "row_powers": residual.row_powers if len(residual.row_powers) else size,
+            "column_powers": residual.column_powers if len(residual.column_powers) else size,
+            "row_shift": residual.multipliers,
+            "block": compiled.block,
+            "scratch_of_state": state,
+            "moved": state,
+            "dense_projected": kernels(system).projection_size + 4,
+            "projected": 2 * state + 1,
+            "kept": 2,
+        }
+        return fields | self._projection_fields()
+
+    def _projection_fields(self) -> dict[str, Any]:
+        system, formulation, state = self.system, self.formulation, self.system.state_size
+        if not system.projects or kernels(system).dense:
+            return {"projector_z": state + 2}
+        found = projection_kernels(system, formulation.metric, formulation.relaxed)
+        return {
+            "projection": found.projection,
+            "projection_factors": found.factors,
+            "projection_repeated": found.repeated,
+            "projection_size": found.size,
+            "projector_z": found.size + state + 2,
+        }
+
+    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
+        """Accelerations and multipliers at the start; or why there are none."""
+        self.prepare_context(context)
+        t0, y, m = beginning.t0, beginning.y, self.system.m
+        code, rate = check_start(self.system, memory, context, beginning.trusted)
+        if code != OK:
+            return code
+        lam = initial_multipliers(self.system, context, beginning)
+        if _read_rank(context)[0] < m:
+            self._leave_out_redundant(memory, context, t0, y, lam)
+        self._fill(memory, context, t0, np.concatenate([y, lam]), rate)
+        return OK
+
+    def _leave_out_redundant(
+        self, memory: np.ndarray, context: np.ndarray, t0: float, y: np.ndarray, lam: np.ndarray
+    ) -> None:
+        """Leave out rows that always follow from others, which then have no multiplier; at a singular
+        position an implicit method cannot start.
+        """
+        system, m, mg = self.system, self.system.m, self.system.model.position_rows
+        pieces = kernels(system).evaluate_pieces(context, t0, y)
+        C = pieces["C"]  # pyright: ignore[reportOptionalSubscript]
+        rank, here = dependent_rows(C)
+        self.left_out = always_dependent_rows(system, t0, y)
+        multipliers = self.compiled.residual.multipliers
+        if multipliers == 0 or len(self.left_out) < len(here):
+            what = (
+                "needs independent constraints" if multipliers == 0 else "cannot start in a singular position"
+            )
+            names = ", ".join(system.constraint_names[i] for i in here[:4])
+            raise SingularSystem(
+                f"method: {type(self.formulation).__name__} with {self.integrator.label} {what}; here only "
+                f"{rank} of {m} rows are independent ({names} depends on others). Use an explicit method, "
+                "which handles that"
+            )
+        self.prepare_context(context)
+        self.layout.set(memory, OWN, projection=0, projection_factors=0)  # the emitted one knows all rows
+        kept = [i for i in range(m) if i not in self.left_out]
+        force = lam @ C
+        lam[:] = 0.0
+        lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
+        row_shift = self.layout.vector(memory, "row_shift", OWN)
+        row_shift[list(self.left_out)] = LEFT_OUT_SHIFT
+        if multipliers > m:
+            row_shift[[m + i for i in self.left_out if i < mg]] = LEFT_OUT_SHIFT
+
+    def _fill(
+        self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
+    ) -> None:
+        """Y and Y′ at the start, from (q, v, s, λ) and the rates of the state."""
+        start = self.layout.vector(memory, "yy", OWN)
+        start[:] = initial_unknowns(self.system, self.compiled, context, t0, shown, rate)
+        begin = self.given[0].start
+        memory[begin : begin + self.columns] = start[: self.columns]
+
+    def failed_state(self, memory: np.ndarray) -> np.ndarray:
+        return self.layout.vector(memory, "yy", OWN)[: self.system.state_size].copy()
