@@ -78,7 +78,7 @@ METHODS = {
 
 
 _, _write_order = TaylorState.stretch("order", "exponent", OWN)
-_REMAINDER = 0.5
+_REMAINDER = 0.1
 """What a step leaves out, in units of the tolerance."""
 
 

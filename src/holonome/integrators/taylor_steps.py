@@ -6,7 +6,7 @@ At the beginning of a step the coefficients of
 
 are known, with a unit of time σ, the size of the step before.  The step is as long as the last two of them
 allow (Jorba & Zou 2005): in units of the tolerances neither |y_N| s^N nor |y_{N−1}| s^{N−1} may exceed a
-bound, with which the terms that are left out sum up to half of the tolerance if they go on as a geometric
+bound, with which the terms that are left out sum up to a tenth of the tolerance if they go on as a geometric
 series.  The sum at the end is corrected
 by Newton steps until it lies on the manifold to rounding.
 

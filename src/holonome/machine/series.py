@@ -90,8 +90,8 @@ class _Orders(ABC):
     def store_first(self, number: int, value: str) -> None:
         """What has to be stored of the value of an operation at order 0: order 1 of y."""
         for i in self.entries.get(number, ()):
-            self.state[i] = self.times(value, self.unit)
-            self.write.store(self.state[i], "%out", self.stride + i)
+            self.state[i] = rate = self.times(value, self.unit)
+            self.write.store(rate, "%out", self.stride + i)
 
     def store(self, number: int, value: str | None) -> None:  # noqa: B027
         """What has to be stored of the k-th coefficient of an operation."""
