@@ -420,7 +420,7 @@ WITH_SOME_VARIANTS = ("states", "ode", "index2", "index3", "rheonomic", "skate")
 
 def jobs() -> Iterator[Job]:
     """All runs, those of one system together."""
-    named = ["auto", *hn.methods()]
+    named = ["auto", *(name for name, entry in hn.methods().items() if not entry.fixed_step)]
     for name in hn.mechanisms.available():
         yield from (Job(name, method) for method in named)
         if name in WITH_HAND_MADE:

@@ -108,13 +108,20 @@ class Problem:
         sol = hn.solve(self.system, (0, 1e-9), self.q0, self.v0, method="dop853")
         rows = [self.system.function_values(self.t_end, np.concatenate([q, v]))]
         del sol
-        return float(max((np.max(np.abs(row["constraint"]), initial=0.0) for row in rows if "constraint" in row), default=0.0))
+        return float(
+            max(
+                (np.max(np.abs(row["constraint"]), initial=0.0) for row in rows if "constraint" in row),
+                default=0.0,
+            )
+        )
 
     def task(self, repeat: int) -> str:
         """What heyoka is asked."""
         model = self.system.model
         y, z, out, _ = kernels(self.system).motion
-        function = ca.Function("f", [model.t, y, z, model.p], [out], ["t", "y", "z", "p"], ["out"], {"cse": True})
+        function = ca.Function(
+            "f", [model.t, y, z, model.p], [out], ["t", "y", "z", "p"], ["out"], {"cse": True}
+        )
         program = Program.of(function)
         assert {name for name, *_ in program.operations} <= OPERATIONS
         return json.dumps(
@@ -132,7 +139,11 @@ class Problem:
 def problems() -> list[Problem]:
     kepler = hn.mechanisms.kepler()
     free = hn.System(
-        np.eye(2), lambda q, p: -p.mu * q / (q @ q) ** 1.5, parameters={"mu": 1.0}, names=["x", "y"], name="kepler"
+        np.eye(2),
+        lambda q, p: -p.mu * q / (q @ q) ** 1.5,
+        parameters={"mu": 1.0},
+        names=["x", "y"],
+        name="kepler",
     )
     return [
         Problem("pendulum", hn.mechanisms.pendulum(), 10.0),
@@ -180,7 +191,13 @@ def theirs(problem: Problem, python: str, repeat: int) -> list[dict[str, Any]]:
         [python, "-c", PEER], input=problem.task(repeat), check=True, capture_output=True, text=True
     )
     return [
-        {"error": problem.error(np.array(state)), "us": seconds, "us, solve": np.nan, "steps": steps, "built": built}
+        {
+            "error": problem.error(np.array(state)),
+            "us": seconds,
+            "us, solve": np.nan,
+            "steps": steps,
+            "built": built,
+        }
         for _, seconds, state, _, steps, built in json.loads(run.stdout)
     ]
 

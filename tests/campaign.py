@@ -43,7 +43,7 @@ def methods_of(seed: int) -> list[str]:
     """The default, and others in turn."""
     import holonome as hn
 
-    names = list(hn.methods())
+    names = [name for name, entry in hn.methods().items() if not entry.fixed_step]
     others = [names[(OTHERS_EACH * seed + i) % len(names)] for i in range(OTHERS_EACH)]
     return ["auto", *others]
 

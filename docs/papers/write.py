@@ -80,7 +80,15 @@ class Pages:
             total.update(counts)
             lines.append([paper.title, *counts.values()])
         lines.append(["**together**", *(f"**{value}**" for value in total.values())])
-        head = ["", "statements reproduced", "fitted", "refuted", "rows reproduced", "fitted", "differ"]
+        head = [
+            "",
+            "statements reproduced",
+            "fitted",
+            "refuted or different",
+            "rows reproduced",
+            "fitted",
+            "differ",
+        ]
         return grid([*head, "statements of ours that hold", "not testable", "misprints and errors"], lines)
 
     def summary(self, paper: str) -> str:
@@ -91,7 +99,8 @@ class Pages:
             f"Of {sum(theirs.values())} statements that the paper makes in words or formulas "
             f"{theirs['reproduced']} "
             f"are reproduced, {theirs['fitted']} only on data that were fitted, and {theirs['differs']} are "
-            f"refuted. Of {sum(rows[verdict] for verdict in VERDICTS)} published rows "
+            f"refuted, or come out differently. Of {sum(rows[verdict] for verdict in VERDICTS)} "
+            "published rows "
             f"{rows['reproduced']} are "
             f"reproduced, {rows['fitted']} fitted, and {rows['differs']} differ. {ours['holds']} "
             "statements of "
@@ -144,7 +153,8 @@ class Pages:
     def finding(self, paper: str, name: str, number: str) -> str:
         """What was found for one statement, as a sentence."""
         claim = self.results[paper, name]["claims"][int(number) - 1]
-        return f"> {claim['statement']} — {claim['finding']} ({claim['verdict']})\n"
+        by = "" if claim["by"] == "The paper" else "ours: "
+        return f"> {claim['statement']} — {claim['finding']} ({by}{claim['verdict']})\n"
 
     def written(self, text: str) -> str:
         def block(found: re.Match) -> str:

@@ -132,5 +132,5 @@ def test_what_makes_no_sense_is_refused():
     m = double_pendulum()
     with pytest.raises(ModelError, match="stops without lower= and upper="):
         m.stops("upper hinge")
-    with pytest.raises(ModelError, match="restitution: 1.5; give a number from 0 to 1"):
+    with pytest.raises(ModelError, match=r"restitution: 1\.5; give a number from 0 to 1"):
         m.stops("upper hinge", 0.0, restitution=1.5)

@@ -234,3 +234,19 @@ def test_the_energy_balance_of_a_run_that_ends_in_a_singular_position():
     m.torque("motor", "A", 30.0)
     sol = hn.solve(m, (0, 3), start={"A": 1.5}, rtol=1e-8, t_eval=np.linspace(0, 3, 31))
     assert np.all(np.isfinite(sol.energy_error))
+
+
+@pytest.mark.parametrize("coordinates", ["joint", "absolute"])
+def test_the_tension_in_ropes_and_rods(coordinates):
+    m = hn.Mechanism("Atwood's machine", coordinates=coordinates)
+    light, heavy = m.body("light", 1.0, 0.1), m.body("heavy", 3.0, 0.1)
+    m.prismatic("left", m.ground.at(0, 0), light, axis=(0, -1))
+    m.prismatic("right", m.ground.at(1, 0), heavy, axis=(0, -1))
+    m.rope("rope", [light, m.ground.at(0, 1), m.ground.at(1, 1), heavy], 5.0)
+    weight = m.point_mass("weight", 2.0)
+    m.distance("rod", m.ground.at(3, 0), weight, 1.0)
+    m.free(weight)
+    sol = hn.solve(m, (0, 0.5), start={"left": 1.0, "weight": {"position": (3, -1)}})
+    np.testing.assert_allclose(sol.reaction("rope").tension, 2 * 1 * 3 * 9.81 / 4, rtol=1e-12)
+    np.testing.assert_allclose(sol.reaction("rod").tension, 2 * 9.81, rtol=1e-12)
+    assert sol.reaction("left").tension is None

@@ -62,7 +62,7 @@ def test_a_lift_of_scissors_stays_together(coordinates):
     np.testing.assert_allclose(height, 3 * np.sin(np.arccos(sol.joint("S").displacement)), rtol=1e-9)
 
 
-def test_a_start_shows_which_rows_are_needed(monkeypatch):
+def test_a_start_shows_which_rows_are_needed(monkeypatch, tmp_path):
     """Even where the search has seen nothing but the special position."""
     monkeypatch.setattr("holonome.bodies.assembly.Assembly.generic", lambda self: self.positions(None)[0])
     m, start = peaucellier("joint")
@@ -75,6 +75,28 @@ def test_a_start_shows_which_rows_are_needed(monkeypatch):
     q0 = sol.q[:, 0]
     assert again.system.m == few
     assert hn.solve(again, (0, 0.3), q0).system.m == sol.system.m
+    file, third = sol.save(tmp_path / "run.npz"), peaucellier("joint")[0]
+    assert third.system.m == few
+    loaded = hn.Solution.load(file, third)
+    np.testing.assert_array_equal(loaded.reaction("pen").force, sol.reaction("pen").force)
+    with pytest.raises(TypeError, match="system: 'x' is no hn"):
+        hn.Solution.load(file, "x")
+
+
+def test_three_cranks_in_parallel_can_move():
+    """Other assemblies of the same bars are rigid; Grübler's count is zero."""
+    m = hn.Mechanism("three cranks")
+    beam, cranks = bar(m, "beam", 2.0), [bar(m, f"crank {k}") for k in range(3)]
+    for k, crank in enumerate(cranks):
+        m.revolute(f"A{k}", m.ground.at(k, 0), crank["A"])
+        m.revolute(f"B{k}", crank["B"], beam.at(k, 0))
+    assert m.degrees_of_freedom() == 1
+    assert len(m.redundant()) == 1
+    start = {"A0": 1.0, "A1": hn.near(1.0), "A2": hn.near(1.0)}
+    sol = hn.solve(m, (0, 1), start=start, speed={"A0": -2.0}, rtol=1e-9)
+    assert sol.success
+    angles = [sol.joint(f"A{k}").angle for k in range(3)]
+    np.testing.assert_allclose(angles[1:], [angles[0]] * 2, atol=1e-12)
 
 
 def test_a_rope_whose_points_coincide_in_the_drawing():

@@ -97,6 +97,14 @@ def pendulum() -> Problem:
 
 
 @kind
+def taut_rope() -> Problem:
+    """A pendulum on a rope that stays taut: a contact that is closed throughout."""
+    rope = hn.Contact(lambda q: 1 - np.sqrt(q @ q), name="rope")
+    system = hn.System(np.eye(2), weight, parameters=LIFE, contacts=rope)
+    return Problem(system, t_end=0.8, q0=[1.0, 0.0], v0=[0.0, -3.0], off_v=None)
+
+
+@kind
 def states() -> Problem:
     """A pendulum in air that is set in motion by it, with a delay."""
     system = hn.System(

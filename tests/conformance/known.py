@@ -68,6 +68,8 @@ WITHOUT_MULTIPLIERS = ("ggl[*]", "cs", "cm", "cs, bound")
 POSITIONS_BY_NEWTON = ("smooth", "cs", "cm", "index3", "ggl, *", "cs, bound", "gen-alpha")
 RATTLE = "rattle*"
 ROPES = ("large rope", "larger rope")
+DRIFTING = ("index1", "index2", "baumgarte*", "*no projection*")
+HELD_TO_TOLERANCES = ("ggl", "ggl[*]", "ggl, *", "cs", "cm", "cs, bound", "compliant*")
 MECHANICAL = ("[!as]*", "smooth")
 """All but "auto" and what begins with "srm"."""
 
@@ -103,6 +105,37 @@ LIMITS = [
         "backward",
         "begins where a run forward has drifted to, off the constraints; there the invariant changes",
         "refused",
+    ),
+    Row("*", "taut rope", "backward", "impacts cannot be undone", "refused"),
+    Row("smooth", "taut rope", "*", "contacts interrupt the slow motion", "refused"),
+    Row(SRM, "taut rope", "*", "there is nothing to regularize while contacts are open", "refused"),
+    Row(
+        DRIFTING,
+        "taut rope",
+        "*",
+        "drifts off the gap of a closed contact, which then counts as penetrated",
+        "stopped",
+        sometimes=True,
+    ),
+    Row("index3", "taut rope", "*", "thousands of steps at the start", "stopped", sometimes=True),
+    Row("index3", "taut rope", ("constant step", "not finite in words"), "the same"),
+    Row(
+        HELD_TO_TOLERANCES,
+        "taut rope",
+        "dense output",
+        "the gap of a closed contact is not among the residuals that the check allows for",
+        sometimes=True,
+    ),
+    Row(
+        (*DRIFTING, *SRM),
+        "*",
+        "acting event",
+        "begins anew on the constraints, off which it had drifted: there the event is ahead once more",
+        sometimes=True,
+    ),
+    Row("smooth", "*", "acting event", "the slow motion is that of a whole run", "refused"),
+    Row(
+        (*SRM, "auto"), ("index 2", "index 3"), "acting event", "general problems have no actions", "refused"
     ),
     Row(
         "taylor",

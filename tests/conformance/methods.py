@@ -68,7 +68,9 @@ HAND_MADE = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A method under test: its name, what tells ``solve`` to take it, and its promise; whether it needs a step."""
+    """A method under test: its name, what tells ``solve`` to take it, and its promise; whether it needs a
+    step.
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -88,5 +90,5 @@ def subjects() -> dict[str, Subject]:
         assert type(form) in PROMISES, f"{name}: say in PROMISES what {form!r} promises"
         promise = PROMISES[type(form)](form)
         given = {"method": method if name in HAND_MADE else name}
-        found.append(Subject(name, given, promise, isinstance(method.integrator, hn.Rattle)))
+        found.append(Subject(name, given, promise, method.integrator.fixed_step))
     return {subject.name: subject for subject in found}

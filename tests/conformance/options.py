@@ -179,6 +179,16 @@ def step_bounds(cell: Cell) -> None:
 
 
 @option()
+def acting_event(cell: Cell) -> None:
+    """An action that changes nothing: the run goes on anew from where it was."""
+    times: list[float] = []
+    sol = cell.solve(events=hn.Event(cell.problem.event, action=lambda t: times.append(t)))
+    assert times == sol.t_events[0].tolist(), f"acted at {times}, not at {sol.t_events[0]}"
+    cell.check(sol, times=10.0)
+    cell.check_event(sol)
+
+
+@option()
 def sampled(cell: Cell) -> None:
     """A law that only looks; no step crosses its ticks, and each period is like a run of its own."""
     end, ticks = cell.problem.t_end, []

@@ -498,3 +498,29 @@ def test_singular_positions_on_the_way(method):
     )
     assert sol.success, sol.message
     np.testing.assert_allclose(sol.q[:, -1], exact.q[:, -1], atol=2e-3)
+
+
+def test_a_mean_over_all_coordinates_is_laxer():
+    """Half of the pendulum's coordinates are tested; a mean over both is √2 times smaller, as if the
+    tolerance of the error test were √2 times larger.
+    """
+    pendulum, steps = hn.mechanisms.pendulum(), {}
+    for mean in ("independent", "all"):
+        method = hn.Method(hn.CoordinateSplit("CS", error_test="x", mean=mean), hn.BDF(max_order=2))
+        run = hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, method=method, rtol=1e-6, atol=1e-6)
+        steps[mean] = run.steps
+    assert 1.05 < steps["independent"] / steps["all"] < 1.3
+    with pytest.raises(ValueError, match="mean"):
+        hn.CoordinateSplit("CS", mean="both")
+
+
+def test_an_error_that_is_not_projected_asks_for_more_steps():
+    pendulum, steps = hn.mechanisms.pendulum(), {}
+    for projected in (True, False):
+        method = hn.Method(hn.CoordinateProjection(projects_error=projected), hn.BDF())
+        run = hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, method=method, rtol=1e-8, atol=1e-8)
+        steps[projected] = run.steps
+    assert steps[False] > 1.05 * steps[True]
+    explicit = hn.Method(hn.CoordinateProjection(projects_error=False), hn.RungeKutta("dop853"))
+    with pytest.raises(ValueError, match="BDF only"):
+        hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=explicit)

@@ -124,7 +124,7 @@ def test_damping(rho: float) -> None:
 
 
 def test_constraints() -> None:
-    """Positions to rounding in both forms, velocities in the stabilised one, and between the steps of both."""
+    """Positions to rounding in both forms, velocities in the stabilised one, and both between steps."""
     system, q0, v0 = spherical_pendulum()
     for form in FORMS:
         sol = hn.solve(system, (0, 2), q0, v0, method=method(form, 0.9, 0.01), dense_output=True)
@@ -186,7 +186,7 @@ def test_switch_in_time() -> None:
 
 @pytest.mark.parametrize("rho", [-0.1, 1.1, math.nan, "half", None])
 def test_rho_is_checked(rho: Any) -> None:
-    with pytest.raises(ValueError, match="rho_inf: .*; give a number from 0 to 1"):
+    with pytest.raises(ValueError, match=r"rho_inf: .*; give a number from 0 to 1"):
         GeneralizedAlpha(rho)
 
 

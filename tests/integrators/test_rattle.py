@@ -114,8 +114,8 @@ def test_order(problem: str, order: int) -> None:
 
 @pytest.mark.parametrize("order", COMPOSITIONS)
 def test_order_conditions(order: int) -> None:
-    """exp(γ_s h A₁ + (γ_s h)³ A₃ + …) … exp(γ₁ h A₁ + …) = exp(h A₁) up to h^order, for matrices that do not commute,
-    as formal power series in h.
+    """exp(γ_s h A₁ + (γ_s h)³ A₃ + …) … exp(γ₁ h A₁ + …) = exp(h A₁) up to h^order, for matrices that do not
+    commute, as formal power series in h.
     """
     random, gamma = np.random.default_rng(1), COMPOSITIONS[order]
     A = {i: random.normal(size=(5, 5)) / 3 for i in (1, 3, 5, 7)}

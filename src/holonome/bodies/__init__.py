@@ -13,6 +13,7 @@
 `law`               the user's functions of t, angle, rate, …
 `equations`         M, f, g, h
 `assembly`          closed positions and their velocities
+`starting_values`   what start and speed may be given
 `named_results`     reactions, places, power by name
 `body_system`       the System
 `picture`           its drawing

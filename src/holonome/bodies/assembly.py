@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,12 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from holonome.arguments import real_array, real_number, shown
 from holonome.bodies.body import Body
 from holonome.bodies.equations import Equations
-from holonome.bodies.geometry import constant, rotation, turned
-from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, TURN, Joint, quaternion_of, typical_length
+from holonome.bodies.geometry import rotation, turned
+from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, TURN, Joint, typical_length
 from holonome.bodies.kinematics import _nearest
+from holonome.bodies.starting_values import by_name, motion_of, named_values, place_of, triple, turned_from
 from holonome.errors import InconsistentStart
 from holonome.locks import cached_property
 
@@ -103,7 +103,7 @@ class Assembly:
         found.
         """
         guess, held, wished = self._first_guess(), [], []
-        for name, value in _by_name("start", start).items():
+        for name, value in by_name("start", start).items():
             guess, found = self._read(name, value, guess)
             (wished if isinstance(value, Near) else held).extend(found)
         if not (held or wished or self.equations.tree.closing or self.equations.couplings):
@@ -344,7 +344,7 @@ class Assembly:
         symbols, constraints = self.equations.symbols, self.equations.constraints
         g, h = ca.vertcat(*constraints.g), ca.vertcat(*constraints.h)
         w = ca.vertcat(ca.jtimes(g, self._q, self._v) + ca.jacobian(g, symbols.t), h)
-        given = _by_name("speed", speed)
+        given = by_name("speed", speed)
         held = [item for name, value in given.items() for item in self._read_speed(name, value)]
         rows = ca.vertcat(w, *[item.residual for item in held])
         C, b = self.function(ca.jacobian(rows, self._v), rows)(q)
@@ -413,30 +413,49 @@ class Assembly:
         return found
 
     def generic(self) -> np.ndarray:
-        """A closed position with as few redundant rows as possible, the first found of these: bars may lie on
-        top of each other in the first position of all, where they can do what they cannot elsewhere.
+        """A closed position that is not special: of those found in which the mechanism can move, but for what
+        drives prescribe, one of the fewest freedoms.  In the first position of all, bars may lie on top of
+        each other and do what they cannot elsewhere.
         """
-        first = self.positions(None)[0]
-        if not self.rows or self._rank(first) == len(self.rows) or first.size > _LARGEST_SEARCHED:
+        first, constraints = self.positions(None)[0], self.equations.constraints
+        rows = len(constraints.g) + len(constraints.h)
+        drives = {coupling.name for coupling in self.equations.couplings if coupling.what == "drive"}
+        if not rows or first.size > _LARGEST_SEARCHED:
             return first
-        rows = ca.vertcat(*self.rows)
-        evaluate = self._closing(rows, first)
-        others, _ = self._search(evaluate, first, _SEEDS, lambda q: 0.0)
-        return max([first, *others], key=self._rank)
+        if first.size + len(drives) > rows == self._rank(first, but=set()):
+            return first
+        closing = ca.vertcat(*constraints.g)
+        others, _ = self._search(self._closing(closing, first), first, _SEEDS, lambda q: 0.0)
 
-    def _rank(self, q: np.ndarray) -> int:
-        return q.size - self.freedom(q)[0]
+        def special(q: np.ndarray) -> tuple[bool, int]:
+            free = q.size - self._rank(q, but=drives)
+            return free == 0, free
+
+        return min([first, *others], key=special)
 
     def freedom(self, q: np.ndarray) -> tuple[int, list[str]]:
         """Degrees of freedom, and the names of the rows that follow from others, at a position."""
         from holonome.dynamics.rank import dependent_rows
 
         constraints = self.equations.constraints
-        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
-        (C,) = self.function(ca.jacobian(rows, self._v))(q)
-        rank, dependent = dependent_rows(self._in_units(C)[0])
+        rank, dependent = dependent_rows(self._rates(q))
         names = [*constraints.g_names, *constraints.h_names]
         return q.size - rank, [*constraints.vanishing, *[names[k] for k in dependent]]
+
+    def _rank(self, q: np.ndarray, but: Set[str]) -> int:
+        """The rank of all rows but some, by their names."""
+        from holonome.dynamics.rank import dependent_rows
+
+        constraints = self.equations.constraints
+        names = [*constraints.g_names, *constraints.h_names]
+        return dependent_rows(self._rates(q)[[name not in but for name in names]])[0]
+
+    def _rates(self, q: np.ndarray) -> np.ndarray:
+        """The rows that velocities satisfy, in typical changes."""
+        constraints = self.equations.constraints
+        rows = ca.vertcat(ca.jtimes(ca.vertcat(*constraints.g), self._q, self._v), *constraints.h)
+        (C,) = self.function(ca.jacobian(rows, self._v))(q)
+        return self._in_units(C)[0]
 
     def _read(self, name: str, value: Any, guess: np.ndarray) -> tuple[np.ndarray, list[Held]]:
         """A value of ``start``: what vanishes then, and a guess that has it where that is simple."""
@@ -463,7 +482,7 @@ class Assembly:
         values = self.equations.kinematics.coordinates(joint)
         if isinstance(value, Rotation) and joint.what == "spherical" and value.single:
             R = self._relative_rotation(joint)
-            return [((-1, value), x) for x in ca.vertsplit(_turned_from(R, value))]
+            return [((-1, value), x) for x in ca.vertsplit(turned_from(R, value))]
         wanted = named_values(argument, joint, value)
         tree = joint.name in self.equations.tree.places
         plane = joint.points[0].body.dimension == 2
@@ -497,7 +516,7 @@ class Assembly:
         if name not in self._free:
             return guess
         places = self.equations.tree.places[self._free[name].name]
-        position, turn = _place(name, value, self.bodies[name].dimension)
+        position, turn = place_of(name, value, self.bodies[name].dimension)
         if isinstance(turn, Rotation) and len(places) > 4:
             x, y, z, w = turn.as_quat()
             guess[places[3:]] = w, x, y, z
@@ -510,13 +529,13 @@ class Assembly:
     def _of_body(self, body: Body, value: Any) -> list[tuple[None, ca.SX]]:
         frame, (position, turn) = (
             self.equations.kinematics.frame(body),
-            _place(body.name, value, body.dimension),
+            place_of(body.name, value, body.dimension),
         )
         rows = []
         if position is not None:
             rows += ca.vertsplit(frame.x[: body.dimension] - position)
         if isinstance(turn, Rotation):
-            rows += ca.vertsplit(_turned_from(frame.R, turn))
+            rows += ca.vertsplit(turned_from(frame.R, turn))
         elif turn is not None:
             rows.append(frame.angle - turn)
         return [(None, row) for row in rows]
@@ -528,109 +547,20 @@ class Assembly:
             if any(c.kind == QUATERNION for c in joint.coordinates) and not isinstance(value, Mapping):
                 a, b = kinematics.ends(joint)
                 relative = a.R.T @ (b.w - a.w)
-                return [Held(name, row) for row in ca.vertsplit(relative - _triple("speed", name, value))]
+                return [Held(name, row) for row in ca.vertsplit(relative - triple("speed", name, value))]
             values = kinematics.coordinates(joint)
             wanted = named_values("speed", joint, value)
             return [Held(name, kinematics.rate(values[k]) - rate) for k, rate in wanted.items()]
         if name not in self.bodies:
             raise self._unknown("speed", name)
         body = self.bodies[name]
-        velocity, w = _motion(name, value, body.dimension)
+        velocity, w = motion_of(name, value, body.dimension)
         frame, rows = kinematics.frame(body), []
         if velocity is not None:
             rows += ca.vertsplit(frame.v[: body.dimension] - velocity)
         if w is not None:
             rows += ca.vertsplit(frame.w - w) if body.dimension == 3 else [frame.w[2] - w]
         return [Held(name, row) for row in rows]
-
-
-def _by_name(argument: str, given: Any) -> Mapping[str, Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise InconsistentStart(f"{argument}: {shown(given)}; give a dict of names and values")
-    return given or {}
-
-
-def named_values(argument: str, joint: Joint, value: Any) -> dict[int, float]:
-    """Values of the coordinates of a joint, by their numbers: a number, a dict by name, or all in turn."""
-    names = [c.name for c in joint.coordinates if c.kind != QUATERNION]
-    expected = (
-        "a number"
-        if len(names) == 1
-        else f"a dict with any of {', '.join(names)}"
-        if names
-        else "a scipy.spatial.transform.Rotation"
-    )
-    try:
-        if isinstance(value, Mapping):
-            unknown = [name for name in value if name not in names]
-            if unknown:
-                raise InconsistentStart(
-                    f"{argument}[{joint.name!r}]: {unknown[0]!r} is no coordinate of it; give {expected}"
-                )
-            return {names.index(name): _finite(number) for name, number in value.items()}
-        values = [value] if len(names) == 1 else list(value)
-        if len(values) != len(names) or not names:
-            raise ValueError
-        return {k: _finite(number) for k, number in enumerate(values)}
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, InconsistentStart):
-            raise
-        raise InconsistentStart(f"{argument}[{joint.name!r}]: {shown(value)}; give {expected}") from None
-
-
-def _finite(value: Any) -> float:
-    number = real_number(value)
-    if not np.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _triple(argument: str, name: str, value: Any) -> np.ndarray:
-    try:
-        array = real_array(value)
-        if array.shape != (3,) or not np.all(np.isfinite(array)):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give three finite numbers") from None
-    return array
-
-
-def _place(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
-    """Position of the origin of a body, and its angle or rotation; None for what is not given."""
-    second = "angle" if dimension == 2 else "rotation"
-    return _pair("start", name, value, dimension, "position", second)
-
-
-def _motion(name: str, value: Any, dimension: int) -> tuple[np.ndarray | None, Any]:
-    return _pair("speed", name, value, dimension, "velocity", "angular_velocity")
-
-
-def _pair(
-    argument: str, name: str, value: Any, dimension: int, first: str, second: str
-) -> tuple[np.ndarray | None, Any]:
-    expected = f"a dict with {first!r} ({dimension} numbers) and {second!r}, or one of them"
-    try:
-        if not isinstance(value, Mapping):
-            value = {first: value}
-        if not set(value) <= {first, second}:
-            raise ValueError
-        x, turn = value.get(first), value.get(second)
-        if x is not None:
-            x = real_array(x)
-            if x.shape != (dimension,) or not np.all(np.isfinite(x)):
-                raise ValueError
-        if turn is not None and second != "rotation":
-            turn = _finite(turn) if dimension == 2 else _triple(argument, name, turn)
-        elif turn is not None and not (isinstance(turn, Rotation) and turn.single):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InconsistentStart(f"{argument}[{name!r}]: {shown(value)}; give {expected}") from None
-    return x, turn
-
-
-def _turned_from(R: ca.SX, wanted: Rotation) -> ca.SX:
-    """Three rows that vanish where R is the wanted rotation, and nowhere else."""
-    return 2 * quaternion_of(constant(wanted.as_matrix()).T @ R)[1:]
 
 
 def _gap(value: np.ndarray, jacobian: np.ndarray) -> float:

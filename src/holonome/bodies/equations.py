@@ -15,7 +15,7 @@ which vanishes on e · e = 1 and makes M regular; it changes the multiplier of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +69,23 @@ class Constraints:
     vanishing: list[str] = field(default_factory=list)
     implied: dict[str, ca.SX] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)  # of each row, by its name
-    constant: Callable[[ca.SX], float | None] = lambda value: None
     size: float = 1.0  # a length of the mechanism
 
-    def add(self, name: str, position: Sequence[Row], velocity: Sequence[Row]) -> None:
-        """Enter the rows of a joint, those left out that hold whatever the coordinates are."""
+    def add(
+        self,
+        name: str,
+        position: Sequence[Row],
+        velocity: Sequence[Row],
+        constants: Sequence[float | None],
+    ) -> None:
+        """Enter the rows of a joint, but those that are constant and so hold whatever the coordinates are."""
         several = len(position) + len(velocity) > 1
         places: tuple[list[int], list[int]] = [], []
         kept: tuple[list[int], list[int]] = [], []
         for k, row in enumerate(position):
             label = unused(f"{name} {row.name}" if several else name, self.owner)
             self.owner[label] = name
-            value = ca.simplify(row.value)
-            constant = float(value) if value.is_constant() else self.constant(value)
+            value, constant = row.value, constants[k]
             if constant is not None:
                 _require_closed(name, constant, self.size)
                 self.vanishing.append(label)
@@ -146,8 +150,6 @@ class Equations:
         parts = dict(zip(self.windings, _split(s, list(map(len, self.windings.values()))), strict=True))
         self.kinematics = Kinematics(tree, q, v, gravity, parts)
         self.constraints = Constraints(frozenset(left_out), size=self._size())
-        if any(link.joint.what != "free" for link in tree.links) and tree.size <= _LARGEST_LOOKED_AT:
-            self.constraints.constant = self._rounded_constant(q, t)
         self._close(q, t)
         lam = ca.SX.sym("lam", len(self.constraints.g) + len(self.constraints.h))
         self.symbols = Symbols(t, q, v, p, s, lam)
@@ -170,18 +172,24 @@ class Equations:
 
     def _close(self, q: ca.SX, t: ca.SX) -> None:
         """All rows: of unit quaternions, of joints that close loops, of drives and gears."""
+        found: list[tuple[str, list[Row], list[Row]]] = []
         for link in self.tree.links:
             if link.motion.kind == BALL:
                 e = q[link.first : link.first + 4]
                 name = self.tree.names[link.first].rpartition(" ")[0]
-                self.constraints.add(f"{name} |e|", [Row("", ca.dot(e, e) - 1)], [])
+                found.append((f"{name} |e|", [Row("", ca.dot(e, e) - 1)], []))
         for joint in self.tree.closing:
             ends = self.kinematics.ends(joint)
-            position, velocity = _rows(joint, ends, ends)
-            self.constraints.add(joint.name, position, velocity)
+            found.append((joint.name, *_rows(joint, ends, ends)))
         for coupling in self.couplings:
             residual = coupling.residual(self.kinematics, t, self.namespace)
-            self.constraints.add(coupling.name, [Row("", residual)], [])
+            found.append((coupling.name, [Row("", residual)], []))
+        found = [
+            (name, [Row(x, ca.simplify(value)) for x, value in position], v) for name, position, v in found
+        ]
+        constants = iter(self._constants([row.value for _, position, _ in found for row in position], q))
+        for name, position, velocity in found:
+            self.constraints.add(name, position, velocity, [next(constants) for _ in position])
 
     def _size(self) -> float:
         """A length that is typical of the mechanism, as far as no parameters decide on it."""
@@ -197,24 +205,23 @@ class Equations:
                 found[link.first] = self.constraints.size
         return found
 
-    def _rounded_constant(self, q: ca.SX, t: ca.SX) -> Callable[[ca.SX], float | None]:
-        """Finds out whether an expression changes with q by no more than rounding errors of the geometry, and
-        if so its value.
-        """
-        size = self.constraints.size
-        random = np.random.default_rng(5)
-        places = [random.uniform(-1, 1, q.numel()) * size for _ in range(2)]
-
-        def constant(value: ca.SX) -> float | None:
-            if not set(map(str, ca.symvar(value))) <= set(map(str, ca.vertsplit(q))):
-                return None
-            function = ca.Function("row", [q], [value, ca.jacobian(value, q)])
-            found = [function(place) for place in places]
-            if max(float(ca.norm_inf(gradient)) for _, gradient in found) > 1e-13 * min(size, 1.0):
-                return None
-            return float(found[0][0])
-
-        return constant
+    def _constants(self, rows: Sequence[ca.SX], q: ca.SX) -> list[float | None]:
+        """Values of rows that do not change with q, or by no more than rounding errors of the geometry."""
+        found = [float(row) if row.is_constant() else None for row in rows]
+        joined = any(link.joint.what != "free" for link in self.tree.links)
+        if not joined or self.tree.size > _LARGEST_LOOKED_AT:
+            return found
+        own = set(map(str, ca.vertsplit(q)))
+        of_q = [own.issuperset(map(str, ca.symvar(row))) for row in rows]
+        asked = [k for k in range(len(rows)) if found[k] is None and of_q[k]]
+        values = ca.vertcat(*[rows[k] for k in asked])
+        function = ca.Function("rows", [q], [ca.densify(values), ca.densify(ca.jacobian(values, q))])
+        random, limit = np.random.default_rng(5), 1e-13 * min(self.constraints.size, 1.0)
+        places = [function(random.uniform(-1, 1, q.numel()) * self.units) for _ in range(2)]
+        changes = np.max([np.abs(np.array(J) * self.units) for _, J in places], axis=(0, 2), initial=0.0)
+        for k, value, change in zip(asked, np.array(places[0][0]).ravel(), changes, strict=True):
+            found[k] = float(value) if change <= limit else None
+        return found
 
     def multipliers(self, name: str) -> ca.SX:
         """The multipliers of all rows of a joint; zeros of those that are left out."""

@@ -293,9 +293,7 @@ class Screw(Joint):
 
 
 class Distance(Joint):
-    """A massless rod with a ball at each end.  Its multiplier is the force in it, positive if it is
-    compressed.
-    """
+    """A massless rod with a ball at each end.  Its multiplier is the tension in it."""
 
     what = "distance"
 

@@ -13,7 +13,16 @@ from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
 from holonome.bodies.adding_contacts import AddingContacts
 from holonome.bodies.assembly import Assembly
-from holonome.bodies.body import Body, Numbers, Point, inertia_of, mass_of, points_of, vector
+from holonome.bodies.body import (
+    Body,
+    Numbers,
+    Point,
+    inertia_of,
+    mass_of,
+    points_of,
+    require_physical,
+    vector,
+)
 from holonome.bodies.body_system import BodySystem
 from holonome.bodies.description import description
 from holonome.bodies.equations import Equations
@@ -124,7 +133,9 @@ class Mechanism(AddingBeams, AddingContacts):
         found |= points_of(name, {} if points is None else points, self.dimension, body)
         places = [point.position for point in found.values()]
         self._require_own(name, mass, inertia, center, *places)
-        self._require_inertia(body, self.parameters.flat)
+        if not inertia.is_constant():
+            J = ca.Function("inertia", [self._p], [ca.densify(inertia)])(self.parameters.flat)
+            require_physical(name, np.array(J), self.dimension)
         self.bodies[name] = body
         return body
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from holonome.bodies.contact import Rolling
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Joint
+from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Distance, Joint, Rope
 from holonome.bodies.load import Spring, Wrench
 from holonome.bodies.work import integral
 from holonome.errors import ModelError
@@ -189,6 +189,9 @@ class Reaction:
     determined
         False if rows are redundant so that only sums of reactions follow from the motion; of the many
         reactions that are possible these are one choice.
+    tension
+        In a rod or a rope, which a rope has from end to end; negative where it is pushed.  None in other
+        joints.
     """
 
     name: str
@@ -196,6 +199,7 @@ class Reaction:
     moment: np.ndarray = field(repr=False)
     place: np.ndarray = field(repr=False)
     determined: bool = True
+    tension: np.ndarray | None = field(default=None, repr=False)
 
 
 class NamedResults:
@@ -357,8 +361,13 @@ class NamedResults:
             force, moment = parts[0][:3], parts[0][3:]
         else:
             force, moment = self._transmitted(joint, at)
+        tension = None
+        if isinstance(joint, Distance | Rope):
+            tension = self._evaluate(("tension", name), lambda: [self.equations.multipliers(name)])[0][0]
         determined = name not in self.undetermined
-        return Reaction(name, self._flat(force), self._flat(moment, True), self._flat(at), determined)
+        return Reaction(
+            name, self._flat(force), self._flat(moment, True), self._flat(at), determined, tension
+        )
 
     @cached_property
     def undetermined(self) -> set[str]:

@@ -151,18 +151,12 @@ class Parts:
     def _limited(self, role: str, value: Any, fits: Callable[[float], bool], expected: str) -> ca.SX:
         """A number that makes sense, if it has parameters with their first values."""
         column = self._scalar(role, value)
-        self._require(self.parameters.flat, role, column, fits, expected)
+        self._require_own(role, column)
+        number = float(ca.Function("number", [self._p], [column])(self.parameters.flat))
+        _require(role, number, fits, expected)
         if not column.is_constant():
             self._limits.append((role, column, fits, expected))
         return column
-
-    def _require(
-        self, p: np.ndarray, role: str, column: ca.SX, fits: Callable[[float], bool], expected: str
-    ) -> None:
-        self._require_own(role, column)
-        number = float(ca.Function("number", [self._p], [column])(p))
-        if not fits(number):
-            raise ModelError(f"{role}: {number:g}; give {expected}")
 
     def _require_own(self, role: str, *values: ca.SX) -> None:
         """ModelError if values depend on parameters of another mechanism."""
@@ -172,15 +166,18 @@ class Parts:
 
     def require_sense(self, p: np.ndarray) -> None:
         """ModelError if values of parameters make no sense, such as a negative mass."""
-        for limit in self._limits:
-            self._require(p, *limit)
-        for body in self.bodies.values():
-            self._require_inertia(body, p)
-
-    def _require_inertia(self, body: Body, p: np.ndarray) -> None:
-        if not body.inertia.is_constant():
-            J = ca.Function("inertia", [self._p], [ca.densify(body.inertia)])(p)
-            require_physical(body.name, np.array(J), self.dimension)
+        bodies = [body for body in self.bodies.values() if not body.inertia.is_constant()]
+        if not self._limits and not bodies:
+            return
+        if "limits" not in self._made:
+            columns = [column for _, column, _, _ in self._limits]
+            tensors = [ca.densify(body.inertia) for body in bodies]
+            self._made["limits"] = ca.Function("limits", [self._p], [ca.vertcat(*columns), *tensors])
+        numbers, *found = self._made["limits"].call([p])
+        for (role, _, fits, expected), number in zip(self._limits, np.array(numbers).ravel(), strict=True):
+            _require(role, float(number), fits, expected)
+        for body, tensor in zip(bodies, found, strict=True):
+            require_physical(body.name, np.array(tensor), self.dimension)
 
     def _scalar(self, role: str, value: Any) -> ca.SX:
         found = self._law(role, value, {}, 1) if callable(value) else value
@@ -193,3 +190,8 @@ class Parts:
         except Exception:
             raise ModelError(f"{role}: {shown(value)}; give a finite number") from None
         return column
+
+
+def _require(role: str, number: float, fits: Callable[[float], bool], expected: str) -> None:
+    if not fits(number):
+        raise ModelError(f"{role}: {number:g}; give {expected}")

@@ -25,7 +25,8 @@ LARGEST = 80
 def rows_to_leave_out(jacobians: Sequence[np.ndarray]) -> list[int]:
     """Numbers of the rows to leave out, from the derivatives of all rows in several positions."""
     rows = len(jacobians[0])
-    if not 1 < rows <= LARGEST:
+    jacobians = [J for J in jacobians if np.all(np.isfinite(J))]
+    if not jacobians or not 1 < rows <= LARGEST:
         return []
     size = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
     size[size == 0] = 1.0
@@ -45,6 +46,8 @@ def rows_to_leave_out(jacobians: Sequence[np.ndarray]) -> list[int]:
 def same_rank(kept: np.ndarray, further: np.ndarray) -> bool:
     """Whether further rows still follow from those kept."""
     both = np.vstack([kept, further])
+    if not np.all(np.isfinite(both)):
+        return True
     size = np.linalg.norm(both, axis=1)
     both = both / np.where(size > 0, size, 1.0)[:, None]
     rank = np.linalg.matrix_rank(both, _RANK)
@@ -75,7 +78,7 @@ def _improved(jacobians: np.ndarray, kept: list[int], rows: int) -> list[int]:
 
 def in_dependences(C: Any) -> list[int]:
     """Numbers of the rows that take part in a dependence, Cᵀ u = 0; only their directions count."""
-    if not C.shape[0]:
+    if not C.shape[0] or not np.all(np.isfinite(C.data)):
         return []
     length = np.sqrt(C.multiply(C).sum(axis=1))
     C = C.multiply(1 / np.where(length > 0, length, 1.0)).tocsc()

@@ -207,8 +207,8 @@ def _as_expression(
 
 
 def _direction(slip: ca.SX, data: ca.SX, contact: int) -> ca.SX:
-    """Where it slides: the given direction d of one slip velocity; of two, that of the slip with its component
-    s along d replaced by (s + √(s² + κ²))/2, which stays positive, so that friction does not jump within the
+    """Where it slides: the given direction d of one slip velocity; of two, that of the slip with its part s
+    along d replaced by (s + √(s² + κ²))/2, which stays positive, so that friction does not jump within the
     step in which a slip along d stops.
     """
     given = data[2 + 2 * contact : 2 + 2 * contact + slip.numel()]

@@ -2,9 +2,9 @@
 
     q′ = M⁻¹ p,     p′ = φ(t, q, v) − Gᵀ λ,     φ = f + Ṁ v,     0 = g(t, q)
 
-φ is −∂H/∂q plus whatever does not come from a potential: the inertial terms in f and Ṁ v leave ½ ∂(vᵀ M v)/∂q.
-One step of RATTLE from (q₀, v₀) to (q₁, v₁), with the velocities a and b that belong to the momentum in the
-middle of it at both ends ((1.26) in section VII.1 of Hairer, Lubich & Wanner, for momenta):
+φ is −∂H/∂q plus whatever does not come from a potential: the inertial terms in f and Ṁ v leave ½ ∂(vᵀ M
+v)/∂q. One step of RATTLE from (q₀, v₀) to (q₁, v₁), with the velocities a and b that belong to the momentum
+in the middle of it at both ends ((1.26) in section VII.1 of Hairer, Lubich & Wanner, for momenta):
 
     M₀ (a − v₀) = h/2 φ(t₀, q₀, a) − G₀ᵀ Λ,     M₁ b = M₀ a,     q₁ − q₀ = h/2 (a + b),     0 = g(t₁, q₁)
     M₁ (v₁ − b) = h/2 φ(t₁, q₁, b) − G₁ᵀ μ,     0 = w(t₁, q₁, v₁)
@@ -12,9 +12,9 @@ middle of it at both ends ((1.26) in section VII.1 of Hairer, Lubich & Wanner, f
 First-order states whose rates do not depend on them, s′ = r(t, q, v), move with the positions: s₁ − s₀ =
 h/2 (r(t₀, q₀, a) + r(t₁, q₁, b)).
 
-Where M is constant and f does not depend on v, the step is *explicit* up to the constraints: a = b, and h/2 M⁻¹f₀
-is known.  It may be replaced there by h/2 times the acceleration at the beginning, which differs from it by a
-combination of the columns of M⁻¹G₀ᵀ and so leaves only a small Λ.
+Where M is constant and f does not depend on v, the step is *explicit* up to the constraints: a = b, and h/2
+M⁻¹f₀ is known.  It may be replaced there by h/2 times the acceleration at the beginning, which differs from
+it by a combination of the columns of M⁻¹G₀ᵀ and so leaves only a small Λ.
 
 Both halves are small systems of equations F(X) = 0, `Stage`, with exact Newton matrices
 (:mod:`holonome.formulations.stage`).
@@ -29,7 +29,7 @@ import casadi as ca
 
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.stage import Stage, StageKernels
+from holonome.formulations.stage import Stage, StageKernels, column_of_nonzeros
 
 
 @dataclass(frozen=True)
@@ -52,50 +52,44 @@ class Hamiltonian(Formulation):
     offers: ClassVar[tuple[str, ...]] = ("momentum",)
 
     def refuses(self, system: Any) -> str | None:
-        if not system.mechanical:
-            return None
-        instead = "use 'auto' or 'bdf'"
-        if not system.n:
-            return f"Rattle needs positions and momenta, and an ODE has neither; {instead}"
-        if _states_act(system.model):
-            return (
-                f"Rattle needs first-order states that are integrals along the motion, with rates, masses and "
-                f"constraints that do not depend on them; {instead}"
-            )
-        if system.model.h.numel():
-            return (
-                f"Rattle needs position constraints; velocity constraints leave no symplectic flow; {instead}"
-            )
-        if system.model.I.numel():
-            return "Rattle keeps what its flow keeps, and cannot be held to an invariant; leave that out"
-        if system.model.lam.numel():
-            return f"Rattle needs forces that do not depend on lam; {instead}"
-        return _not_traced(system, instead)
+        reason = _reason(system) if system.mechanical else None
+        return reason and f"Rattle {reason}"
 
     def momentum(self, system: Any) -> MomentumKernels:
         """Machine code for the two halves of a step."""
         return system.compiled.once(("momentum", self), lambda: MomentumKernels(system))
 
 
-def _states_act(model: Model) -> bool:
-    """Whether more than the forces depends on the first-order states."""
-    return ca.depends_on(ca.vertcat(ca.vec(model.M), model.g, model.r), model.s)
+_INSTEAD = "use 'auto' or 'bdf'"
 
 
-def _not_traced(system: Any, instead: str) -> str | None:
+def _reason(system: Any) -> str | None:
+    """What stands against a step from positions and momenta."""
+    model = system.model
+    if not system.n:
+        return f"needs positions and momenta, and an ODE has neither; {_INSTEAD}"
+    if ca.depends_on(ca.vertcat(ca.vec(model.M), model.g, model.r), model.s):
+        return (
+            "needs first-order states that are integrals along the motion: rates, masses and constraints "
+            f"must not depend on them; {_INSTEAD}"
+        )
+    if model.h.numel():
+        return f"needs position constraints; velocity constraints leave no symplectic flow; {_INSTEAD}"
+    if model.I.numel():
+        return "keeps what its flow keeps, and cannot be held to an invariant; leave that out"
+    if model.lam.numel():
+        return f"needs forces that do not depend on lam; {_INSTEAD}"
+    return _not_traced(system)
+
+
+def _not_traced(system: Any) -> str | None:
     """Implicit steps evaluate functions at both ends at once, which only expressions allow."""
-    asks = [
-        role
-        for role, function in system.functions.items()
-        if function.supplied is not None and {"v"}.intersection(function.arguments)
-    ]
-    if asks:
-        return f"Rattle needs {asks[0]} as an expression where it depends on v, and it cannot be traced; {instead}"
+    for role, function in system.functions.items():
+        if function.supplied is not None and "v" in function.arguments:
+            return f"needs {role} as an expression where it depends on v, and it cannot be traced; {_INSTEAD}"
     if (system.supplied or system.unknowns) and is_implicit(system.model):
         what = "functions that cannot be traced" if system.supplied else "unknowns w"
-        return (
-            f"Rattle needs a constant M and forces that do not depend on v where there are {what}; {instead}"
-        )
+        return f"needs a constant M and forces that do not depend on v where there are {what}; {_INSTEAD}"
     return None
 
 
@@ -139,7 +133,9 @@ class MomentumKernels:
         """Address of the kernel for what a step needs of the matrices at its beginning."""
 
         def build(model: Model):
-            values = model.C.nonzeros() + (model.M.nonzeros() if self.implicit else [])
+            values = [column_of_nonzeros(model.C)]
+            if self.implicit:
+                values.append(column_of_nonzeros(model.M))
             return model.y, ca.SX(0, 1), ca.vertcat(*values), None
 
         return self.system.kernel("momentum: gradient", build).address
@@ -178,7 +174,8 @@ class MomentumKernels:
             M0 @ (a - v0) - h / 2 * phi + C0.T @ lam,
         )
         X = ca.vertcat(q, b, lam, a)
-        y = ca.vertcat(q, b, model.s, lam, a, q0, carry, v0, t0, s0, entries, mass_entries)
+        known = ca.vertcat(q0, carry, v0, t0, s0, entries, mass_entries)
+        y = ca.vertcat(q, b, model.s, lam, a, known)
         return Stage(X, y, h, ca.jacobian(F, X), F, range(2 * n, 2 * n + m))
 
     def _end(self, model: Model) -> Stage:

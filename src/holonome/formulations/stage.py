@@ -36,8 +36,8 @@ from holonome.machine.layout import Layout, Vector, Whole
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Unknowns X, all that y contains, the symbol h, F′, F, and which of the unknowns are multipliers, whose rows
-    are constraints.
+    """Unknowns X, all that y contains, the symbol h, F′, F, and which of the unknowns are multipliers, whose
+    rows are constraints.
     """
 
     X: ca.SX
@@ -46,6 +46,11 @@ class Stage:
     matrix: ca.SX
     F: ca.SX
     multipliers: range
+
+
+def column_of_nonzeros(x: ca.SX) -> ca.SX:
+    """The entries of a matrix that are not structurally zero, column by column."""
+    return ca.vertcat(*(ca.SX(entry) for entry in x.nonzeros()))  # pyright: ignore
 
 
 class StageState(Layout):
@@ -124,7 +129,7 @@ class StageKernels:
 
     @made_once
     def nonzeros(self) -> int:
-        return self._kernel("nonzeros", ca.vertcat(*self._matrix.nonzeros())) if self.sparse else 0
+        return self._kernel("nonzeros", column_of_nonzeros(self._matrix)) if self.sparse else 0
 
     @made_once
     def matrix(self) -> int:

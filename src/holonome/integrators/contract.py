@@ -66,6 +66,7 @@ class Integrator(ABC):
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    fixed_step: ClassVar[bool] = False  # whether its steps are never chosen by the tolerances
     step: float | None = None
 
     @property
@@ -358,8 +359,9 @@ def rows_left_out(stepper: Stepper, context: np.ndarray, beginning: Beginning) -
     if len(left_out) < len(here):
         names = ", ".join(system.constraint_names[i] for i in here[:4])
         raise SingularSystem(
-            f"method: {type(stepper.formulation).__name__} cannot start in a singular position; here only {rank} of "
-            f"{system.m} rows are independent ({names} depends on others). Use an explicit method, which handles that"
+            f"method: {type(stepper.formulation).__name__} cannot start in a singular position; here only "
+            f"{rank} of {system.m} rows are independent ({names} depends on others). Use an explicit method, "
+            "which handles that"
         )
     return left_out, C
 

@@ -32,7 +32,7 @@ from holonome.integrators.contract import (
     initial_unknowns,
     rows_left_out,
 )
-from holonome.integrators.generalized_alpha_steps import GeneralizedAlphaState
+from holonome.integrators.generalized_alpha_state import GeneralizedAlphaState
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.start_check import check_start
 from holonome.machine.context import LEFT_OUT_SHIFT, OK
@@ -42,9 +42,10 @@ from holonome.machine.context import LEFT_OUT_SHIFT, OK
 class GeneralizedAlpha(Integrator):
     """The generalised-α method, of order 2 with damping of fast oscillations that is chosen.
 
-    With :class:`Index3` it is the method that structural dynamics uses for mechanisms; with :class:`GGL` velocities
-    satisfy the constraints, too.  Positions satisfy them to rounding.  The oscillations of λ after the start, and
-    after changes of the step, are removed by starting values that are moved accordingly, so λ is of order 2.
+    With :class:`Index3` it is the method that structural dynamics uses for mechanisms; with :class:`GGL`
+    velocities satisfy the constraints, too.  Positions satisfy them to rounding.  The oscillations of λ after
+    the start, and after changes of the step, are removed by starting values that are moved accordingly, so λ
+    is of order 2.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ class GeneralizedAlpha(Integrator):
     ----------
     J. Chung, G. M. Hulbert, A time integration algorithm for structural dynamics with improved numerical
     dissipation: the generalized-α method, J. Appl. Mech. 60 (1993). M. Arnold, O. Brüls, Convergence of the
-    generalized-α scheme for constrained mechanical systems, Multibody Syst. Dyn. 18 (2007). M. Arnold, O. Brüls, A.
-    Cardona, Error analysis of generalized-α Lie group time integration methods for constrained mechanical systems,
-    Numer. Math. 129 (2015).
+    generalized-α scheme for constrained mechanical systems, Multibody Syst. Dyn. 18 (2007). M. Arnold, O.
+    Brüls, A. Cardona, Error analysis of generalized-α Lie group time integration methods for constrained
+    mechanical systems, Numer. Math. 129 (2015).
 
     Examples
     --------
@@ -180,7 +181,7 @@ class GeneralizedAlphaStepper(Stepper):
         return system.compiled.once(("generalized alpha", formulation, kappa), make)
 
     def _own(self) -> list:
-        system, compiled, formulation = self.system, self.compiled, self.formulation
+        system, compiled = self.system, self.compiled
         residual, size, state = compiled.residual, compiled.size, system.state_size
         usual = kernels(system)
         rates = state - system.n
@@ -227,13 +228,13 @@ class GeneralizedAlphaStepper(Stepper):
         """Address of the kernel for the part of the jerk by which velocities are moved in index 3; 0 in other
         forms, which hold velocities on the constraints.
 
-        Where there are velocity constraints, which the motion does satisfy, it is one more kernel.
+        Where there are velocity constraints, or invariants that projections hold, it is one more kernel.
         """
         system, usual = self.system, kernels(self.system)
         mg = system.model.position_rows
         if not isinstance(self.formulation, Index3) or not mg:
             return 0
-        if mg == system.m:
+        if mg == system.m and not system.invariant_count:
             return usual.projection
         if usual.sparse or usual.dense:
             return 0

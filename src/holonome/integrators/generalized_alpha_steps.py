@@ -5,160 +5,43 @@ With auxiliary accelerations a_n ≈ v′(t_n + Δ h), Δ = α_m − α_f,
     q_{n+1} = q_n + h v_n + h² ((½ − β) a_n + β a_{n+1}),     v_{n+1} = v_n + h ((1 − γ) a_n + γ a_{n+1})
     (1 − α_m) a_{n+1} + α_m a_n = (1 − α_f) v′_{n+1} + α_f v′_n
 
-and the equations of a formulation at t_{n+1}.  First-order states are treated as velocities are (Jansen, Whiting
-& Hulbert 2000).  As changes of q, v and v′ are proportional, with factors cj = γ/(βh) and κ cj, the residual of
-the formulation serves with κ v′ in place of v′, and so does its Newton matrix; in index 3 this is the method of
-Arnold & Brüls, with GGL its stabilised form.
+and the equations of a formulation at t_{n+1}.  First-order states are treated as velocities are (Jansen,
+Whiting & Hulbert 2000).  As changes of q, v and v′ are proportional, with factors cj = γ/(βh) and κ cj, the
+residual of the formulation serves with κ v′ in place of v′, and so does its Newton matrix; in index 3 this is
+the method of Arnold & Brüls, with GGL its stabilised form.
 
-In index 3 the method moves on velocities that miss the constraints by C h² times the normal part of the jerk j,
-C = −1/12 − Δ²/4.  A run that begins with consistent velocities oscillates about these, with errors of λ of first
-order (Arnold, Brüls & Cardona 2015); so the first step begins with v₀ + C h² N j and v′₀ + Δ h j.  Whenever the step
-changes, v is brought onto the constraints and moved anew, and a by the difference, which keeps λ of second order
-with variable steps, too.
+In index 3 the method moves on velocities that miss the constraints by C h² times the normal part of the jerk
+j, C = −1/12 − Δ²/4.  A run that begins with consistent velocities oscillates about these, with errors of λ of
+first order (Arnold, Brüls & Cardona 2015); so the first step begins with v₀ + C h² N j and v′₀ + Δ h j.
+Whenever the step changes, v is brought onto the constraints and moved anew, and a by the difference, which
+keeps λ of second order with variable steps, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from numba import njit
 
 from holonome.dynamics.parts import correction_in, error_in
 from holonome.dynamics.projection import Projector, project
 from holonome.integrators import loop, newton
+from holonome.integrators.generalized_alpha_state import parts
 from holonome.integrators.loop import (
-    OWN,
     hermite,
     leave,
     propose_explicit,
-    run_state,
     watch_ends,
 )
 from holonome.integrators.step_size import choose_next, shrink
 from holonome.machine.calls import NativeKernel, call, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
-from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _GROW, _MOST_ITERATIONS = 2.0, 12
 _ROUNDING, _STAGNATES = 1e-14, 1e-9
-"""Corrections of q and v, relative to the largest: what is rounding, and what may end the iteration where the next
-one is no smaller.
+"""Corrections of q and v, relative to the largest: what is rounding, and what may end the iteration where the
+next one is no smaller.
 """
-
-
-class GeneralizedAlphaState(Layout):
-    """The integrator's part of the memory."""
-
-    unknowns: Whole
-    coordinates: Whole
-    state: Whole  # numbers of q, v and s
-    rows: Whole  # multipliers that are shown
-    multipliers: Whole  # unknowns after them whose rows are constraints
-    factor_count: Whole
-    residual: Whole  # addresses
-    factors_kernel: Whole
-    solution: Whole
-    matrix: Whole
-    derivative: Whole
-    dense_derivative: Whole
-    projection: Whole  # for the normal part of the jerk; 0: not needed
-    dense_projection: Whole
-    between: Whole  # the same where the solution between steps is projected; 0: it is not
-    alpha_m: Real
-    alpha_f: Real
-    beta_q: Real
-    gamma: Real
-    kappa: Real
-    shift: Real  # Δ
-    constant_q: Real  # C of the error of q
-    constant_v: Real
-    exponent: Real  # of the choice of steps
-    beta: Real
-    log_error: Real
-    after_rejection: Whole
-    scale_q: Real  # the largest position and velocity so far
-    scale_v: Real
-    h_base: Real  # the step to which a and v belong; 0 at the start
-    jerk_known: Whole
-    started: Whole  # whether there is a step before
-    njev: Whole
-    yy: Vector  # Y and Y′, those of v and s divided by κ
-    now: Vector  # the same at the beginning of a step
-    a: Vector  # the auxiliary accelerations, and rates of s
-    a_used: Vector  # moved to the size of the step
-    a_new: Vector
-    v_used: Vector
-    jerk: Vector  # and s″
-    normal: Vector  # the normal part of the jerk
-    back: Vector  # what brings v_n onto the constraints
-    slope: Vector  # (a_n − a_{n−1}) / h
-    before: Vector  # v′, s′ and what is algebraic, a step before
-    error_mask: Vector
-    block: Vector
-    scratch: Vector
-    delta: Vector
-    factors: Vector
-    dense: Vector
-    pivots: Vector
-    row_scale: Vector
-    row_shift: Vector
-    row_powers: Vector
-    column_powers: Vector
-    rate: Vector
-    point: Vector
-    z: Vector
-    projected: Vector
-    f_old: Vector  # slopes at both ends
-    f: Vector
-    no_error: Vector
-    moved: Vector
-    projector_z: Vector
-    projector_out: Vector
-    kept: Vector
-
-
-named = GeneralizedAlphaState.named()
-
-
-Work = namedtuple(
-    "Work",
-    "memory run s size n state residual_kernel factors_kernel solution_kernel matrix_kernel factor_count "
-    "multipliers tolerances y block scratch delta factors dense pivots row_scale row_shift row_powers "
-    "column_powers",
-)
-"""The memory taken apart once."""
-
-
-@njit(cache=True)
-def parts(memory):
-    run, s = run_state(memory), named(shift(memory, OWN))
-    return Work(
-        memory,
-        run,
-        s,
-        s.unknowns,
-        s.coordinates,
-        s.state,
-        s.residual,
-        s.factors_kernel,
-        s.solution,
-        s.matrix,
-        s.factor_count,
-        s.multipliers,
-        0,
-        s.yy,
-        s.block,
-        s.scratch,
-        s.delta,
-        s.factors,
-        s.dense,
-        s.pivots,
-        s.row_scale,
-        s.row_shift,
-        s.row_powers,
-        s.column_powers,
-    )
 
 
 @njit(cache=True, error_model="numpy")
@@ -315,9 +198,11 @@ def _move_to(w, context, t, h):
 
 @njit(cache=True, error_model="numpy")
 def _predict(w, h, careful):
-    """Y and Y′ with v′ extrapolated, and all else as the formulas say; what is algebraic is extrapolated, too.
+    """Y and Y′ with v′ extrapolated, and all else as the formulas say; what is algebraic is extrapolated,
+    too.
 
-    A ``careful`` one has q₁ = q₀ + h v₀ instead: where fast oscillations are damped, accelerations tell nothing.
+    A ``careful`` one has q₁ = q₀ + h v₀ instead: where fast oscillations are damped, accelerations tell
+    nothing.
     """
     s, n, y, dy = w.s, w.n, w.y, shift(w.y, w.size)
     ratio = h / s.h_base if s.started else 0.0
@@ -399,8 +284,8 @@ def _newton(w, context, t, h, cj):
 
 @njit(cache=True, error_model="numpy")
 def _error(w, h):
-    """Estimate of the local error in units of the tolerance: C h² (a_{n+1} − a_n) of q, and the same with a second
-    difference of v.
+    """Estimate of the local error in units of the tolerance: C h² (a_{n+1} − a_n) of q, and the same with a
+    second difference of v.
     """
     run, s, n, total, count = w.run, w.s, w.n, 0.0, 0.0
     for i in range(w.state):
@@ -536,8 +421,8 @@ def preview(t, y, memory, context, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(memory_array, context_array, rows, steps, wanted, out):
-    """The solution at many times from the stored steps, of which ``steps`` are the numbers; returns the number
-    done.
+    """The solution at many times from the stored steps, of which ``steps`` are the numbers; returns the
+    number done.
     """
     memory, context = pointer(memory_array), pointer(context_array)
     w = parts(memory)

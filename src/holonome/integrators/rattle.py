@@ -26,7 +26,7 @@ from holonome.integrators.contract import (
     rows_left_out,
 )
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
-from holonome.integrators.rattle_steps import RattleState
+from holonome.integrators.rattle_half import RattleState
 from holonome.integrators.start_check import check_start
 from holonome.locks import cached_property
 from holonome.machine.context import LEFT_OUT_SHIFT, OK
@@ -34,12 +34,13 @@ from holonome.machine.context import LEFT_OUT_SHIFT, OK
 
 @dataclass(frozen=True)
 class Rattle(Integrator):
-    """RATTLE, the symplectic method for constrained systems, and its symmetric compositions; without constraints
-    the method of Störmer and Verlet.
+    """RATTLE, the symplectic method for constrained systems, and its symmetric compositions; without
+    constraints the method of Störmer and Verlet.
 
     Steps have one size. On a conservative system the energy error stays bounded, over millions of steps; the
-    flow is symplectic on the manifold and reversible in time.  A mass matrix that depends on q, and forces that
-    depend on v, make the steps implicit.  Friction is allowed: the method is then one of its order like others.
+    flow is symplectic on the manifold and reversible in time.  A mass matrix that depends on q, and forces
+    that depend on v, make the steps implicit.  Friction is allowed: the method is then one of its order like
+    others.
 
     Parameters
     ----------
@@ -50,10 +51,10 @@ class Rattle(Integrator):
 
     References
     ----------
-    H. C. Andersen, RATTLE: a "velocity" version of the SHAKE algorithm for molecular dynamics calculations, J.
-    Comput. Phys. 52 (1983). E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006.
-    W. Kahan, R.-C. Li, Math. Comp. 66 (1997): the compositions of order 6 and 8; M. Suzuki, Phys. Lett. A 146
-    (1990): that of order 4.
+    H. C. Andersen, RATTLE: a "velocity" version of the SHAKE algorithm for molecular dynamics calculations,
+    J. Comput. Phys. 52 (1983). E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer
+    2006. W. Kahan, R.-C. Li, Math. Comp. 66 (1997): the compositions of order 6 and 8; M. Suzuki, Phys. Lett.
+    A 146 (1990): that of order 4.
 
     Examples
     --------
@@ -72,6 +73,7 @@ class Rattle(Integrator):
     step: float | None = None
     order: int = 2
     needs: ClassVar[tuple[str, ...]] = ("momentum",)
+    fixed_step: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -85,8 +87,8 @@ class Rattle(Integrator):
     def stepper(self, request: Request) -> Stepper:
         if not request.step:
             raise ValueError(
-                "step: missing; Rattle takes steps of one size, which keeps it symplectic. Give step=..., such as a "
-                "fiftieth of the shortest period"
+                "step: missing; Rattle takes steps of one size, which keeps it symplectic. Give step=..., "
+                "such as a fiftieth of the shortest period"
             )
         return RattleStepper(self, request)
 

@@ -9,6 +9,9 @@ from holonome.locks import new_lock
 
 Made = TypeVar("Made")
 
+_KEPT = 8
+"""Of what a slot was asked for last."""
+
 
 class Compiled:
     """Things by key, made on first use under one lock.  A system shares it with its copies."""
@@ -28,13 +31,14 @@ class Compiled:
                 return self._made[key]
 
     def latest(self, slot: str, key: Hashable, make: Callable[[], Made]) -> Made:
-        """As `once`, but a slot keeps only what was asked for last."""
+        """As `once`, but a slot keeps only the few that were asked for last."""
         with self.lock:
-            found, made = self._made.get(("latest", slot), (None, None))
-            if found != key:
-                made = make()
-                self._made["latest", slot] = key, made
-            return made  # type: ignore[return-value]
+            kept: dict[Hashable, Made] = self._made.setdefault(("latest", slot), {})  # type: ignore[assignment]
+            made = kept.pop(key) if key in kept else make()
+            kept[key] = made
+            if len(kept) > _KEPT:
+                del kept[next(iter(kept))]
+            return made
 
     def __len__(self) -> int:
         return len(self._made)

@@ -109,7 +109,6 @@ class HigherIndex:
     f_arguments: tuple[str, ...]
     mechanical = False
     states: Mapping[str, float] = {}
-    contacts = ()
     invariant_count = 0
     projects = False
     solves = False

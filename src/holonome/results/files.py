@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from holonome.arguments import shown
 from holonome.errors import UnreadableFile
 from holonome.integrators.loop import CAUSES
 from holonome.problem.system import System
@@ -116,7 +117,7 @@ def read_npz(path: Path, system: System | None) -> Solution:
         raise UnreadableFile(f"path: {str(path)!r} is not a file")
     with open(path, "rb") as file:
         data = _checked(_arrays(path, file), path)
-    found = _stored_system(data, path) if system is None else getattr(system, "system", system)
+    found = _stored_system(data, path) if system is None else _given_system(system, data)
     sizes, stored = (
         (found.n, found.m, len(found.states)),
         tuple(len(data[name]) for name in ("q", "lam", "s")),
@@ -140,6 +141,16 @@ def read_npz(path: Path, system: System | None) -> Solution:
         "singular_times": data.get("singular_times", np.zeros(0)),
     }
     return Solution(fields | numbers | _pieces(data, found, path))
+
+
+def _given_system(given: Any, data: Mapping[str, np.ndarray]) -> System:
+    """The system of a System or of a mechanism, whose rows may depend on where a run begins."""
+    if not hasattr(given, "system") and not hasattr(given, "mechanical"):
+        raise TypeError(f"system: {shown(given)} is no hn.System or hn.Mechanism")
+    mechanism = getattr(given, "mechanism", given)
+    if hasattr(mechanism, "begin_at") and data["t"].size:
+        mechanism.begin_at(data["q"][:, 0], float(data["t"][0]))
+    return getattr(given, "system", given)
 
 
 def _pieces(data: Mapping[str, np.ndarray], system: System, path: Path) -> dict[str, Any]:

@@ -28,9 +28,10 @@ class Method:
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
         :class:`Formulation` of your own.
     integrator
-        How: :class:`BDF` for all of them, :class:`Radau` for all that give a residual without looking into
+        How: :class:`BDF` for most of them, :class:`Radau` for those that give a residual without looking into
         the steps of BDF, :class:`RungeKutta` for the underlying ODE, index 1 and sequential regularization,
-        or an :class:`Integrator` of your own.
+        :class:`GeneralizedAlpha` for index 3 and GGL, :class:`Rattle` for :class:`Hamiltonian`, or an
+        :class:`Integrator` of your own.
 
     Examples
     --------
@@ -76,6 +77,11 @@ class Entry:
     method: Method
     summary: str
     reference: str
+
+    @property
+    def fixed_step(self) -> bool:
+        """Whether its steps are never chosen by the tolerances, so that a step must be given."""
+        return self.method.integrator.fixed_step
 
 
 AUTO, ALL, SMOOTH = "auto", "all", "smooth"

@@ -415,7 +415,7 @@ class Simulator:
                 if mine != theirs
             ]
             raise ValueError(f"snapshot: it is of another simulator, with {', '.join(different)}")
-        if self._pieces is not None:
+        if self._pieces is not None and snapshot.place is not None:
             self._pieces.go_back(snapshot.place, snapshot.flat)
             self._run = self._pieces.run
         run = self._run

@@ -14,6 +14,7 @@ J. Wang, G. Hou and C. Modnak, An iterative method for constrained dynamic probl
 """
 
 from holonome.papers.wang_hou_modnak_2011.convergence import (
+    beta_of,
     bound,
     constants,
     contraction,
@@ -34,6 +35,7 @@ from holonome.papers.wang_hou_modnak_2011.tables import (
 __all__ = [
     "PAPER",
     "PAPER_DATA",
+    "beta_of",
     "bound",
     "bounds",
     "constants",

@@ -32,6 +32,7 @@ from holonome.papers.yen_petzold_1996.statements import (
 )
 from holonome.papers.yen_petzold_1996.step import Step, off_the_manifold, swinging
 from holonome.papers.yen_petzold_1996.tables import driven_problem, table_5_1, table_5_2, table_5_3, table_5_4
+from holonome.papers.yen_petzold_1996.tangents import remark_2_2
 
 __all__ = [
     "PAPER",
@@ -51,6 +52,7 @@ __all__ = [
     "linear_constraints",
     "methods",
     "off_the_manifold",
+    "remark_2_2",
     "simulate",
     "step_conditions",
     "superlinear",
