@@ -28,7 +28,7 @@ class Method:
         :class:`CoordinateProjection`, :class:`CoordinateSplit`, :class:`Compliant`, :class:`SRM`, or a
         :class:`Formulation` of your own.
     integrator
-        How: :class:`BDF` for most of them, :class:`Radau` for all that give a residual without looking into
+        How: :class:`BDF` for most of them, :class:`Radau` for those that give a residual without looking into
         the steps of BDF, :class:`RungeKutta` for the underlying ODE, index 1 and sequential regularization,
         :class:`GeneralizedAlpha` for index 3 and GGL, :class:`Rattle` for :class:`Hamiltonian`, or an
         :class:`Integrator` of your own.
