@@ -173,7 +173,7 @@ LIMITS = [
     Row(RATTLE, ("velocity constraint", "both constraints"), "*", "not symplectic", "refused"),
     Row(RATTLE, "forces of lam", "*", "not symplectic", "refused"),
     Row(RATTLE, "invariant", "*", "nothing holds invariants", "refused"),
-    Row(RATTLE, "*", "step bounds", "takes steps of one size", "refused"),
+    Row(RATTLE, "*", ("step bounds", "few steps"), "takes steps of one size", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "sampled", "general problems have no inputs", "refused"),
     Row((*SRM, "auto"), ("index 2", "index 3"), "repair", "general problems are not repaired", "refused"),
 ]

@@ -65,7 +65,7 @@ class Rattle(Integrator):
     ...         pendulum.system, (0, 100), pendulum.q0, pendulum.v0,
     ...         method=hn.Method(hn.Hamiltonian(), hn.Rattle(step=0.02, order=order)),
     ...     )
-    ...     return abs(sol.energy - sol.energy[0]).max()
+    ...     return float(abs(sol.energy - sol.energy[0]).max())
     >>> changes(2) < 0.03, changes(8) < 1e-6
     (True, True)
     """
