@@ -129,10 +129,10 @@ def make_plan(
         e, manifold = ca.SX.sym("e", size + 1), emitted.manifold
         rates = ca.vertcat(model.v, emitted.a, model.r)
         error = manifold.tangential(e[:size] + e[size] * rates)
-        out = ca.vertcat(rates, error, manifold.correction())
+        out = ca.vertcat(rates[model.n :], error, manifold.correction())
         projection = program(e, out, emitted.margin)
     return Plan(
-        rate=program(none, rate, margin),
+        rate=program(none, rate[model.n :], margin),
         projection=projection,
         observe=None if observed is None else program(none, observed, None),
         events=program(none, ca.vertcat(*events), None) if events else None,

@@ -29,7 +29,7 @@ from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, R
 from holonome.machine.code import Cells, Code, Mask, Real, larger, select, smaller
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from holonome.integrators.tableau import Tableau
     from holonome.machine.lanes import Lanes
@@ -55,6 +55,8 @@ ARGUMENTS = (
 _GROW, _FIRST_GROWTH, _SHRINK, _SAFETY = 8.0, 1000.0, 0.2, 0.9
 _STIFF_STEPS = 64
 _BISECT_AFTER = 30
+_ROUNDED = 1e-15
+"""Coefficients that are zero but for rounding."""
 _EPS = float(np.finfo(float).eps)
 
 
@@ -97,9 +99,10 @@ class March:
         self.directions, self.watch_stiffness = directions, watch_stiffness
         cells = code.cells
         self.y, self.z, self.p = cells("y", size), cells("z", size), cells("p", parameters)
-        self.k = [cells(f"k{i}", size) for i in range(tableau.stages)]
-        self.rate, self.weight = cells("rate", size), cells("weight", size)
-        self.e, self.projected = cells("e", size + 1), cells("projected", 3 * size)
+        self.rates = size - coordinates
+        self.k = [cells(f"k{i}", self.rates) for i in range(tableau.stages)]
+        self.rate, self.weight = cells("rate", self.rates), cells("weight", size)
+        self.e, self.projected = cells("e", size + 1), cells("projected", 3 * size - coordinates)
         self.atol, self.late = cells("atol", size), cells("late", size)
         self.seen = cells("seen", observed)
         names = "t t_end t_next direction h log_error after_rejection starting status member row tried hits"
@@ -161,7 +164,7 @@ class March:
             self.atol[c] = code.everywhere(code.read("%settings", SETTINGS + c))
         settings = [code.everywhere(code.read("%settings", i)) for i in range(SETTINGS)]
         self.rtol, self.largest, self.first, self.most = settings
-        for cells, count in ((self.y, self.size), (self.p, self.parameters), (self.k[0], self.size)):
+        for cells, count in ((self.y, self.size), (self.p, self.parameters), (self.k[0], self.rates)):
             for c in range(count):
                 cells[c] = 0.0
         own = (value for value in vars(self).values() if isinstance(value, Cells))
@@ -208,7 +211,7 @@ class March:
             cells.put(0, lane, 0.0)
         for cells in (self.scale_q, self.scale_v, self.searching, self.which, self.status):
             cells.put(0, lane, 0.0)
-        for c in range(self.size):
+        for c in range(self.rates):
             self.k[0].put(c, lane, 0.0)
         forward = Real(code.one, code.one.number(1.0)).with_sign_of(t_end - t)
         name = write.value(f"sitofp i64 {number} to double")
@@ -259,7 +262,7 @@ class March:
         good = self._onto_manifold(t_new, step, running & good, starting, share) & good
         error = (self.square[0] * (1 / max(self.size, 1))).sqrt()
         total = self.square[0]
-        for c in range(self.size):
+        for c in range(self.rates):
             total = total + self.rate[c]
         good = good & running & (self.failed[0] < 0.5)
         finite = total.is_finite()
@@ -276,12 +279,27 @@ class March:
     def _sum(self, coefficients: np.ndarray, c: int) -> Real:
         """Σ a_j k_j[c], in two halves that do not wait for each other."""
         sums: list[Real] = []
-        for turn, j in enumerate(np.flatnonzero(coefficients).tolist()):
+        for turn, j in enumerate(np.flatnonzero(np.abs(coefficients) > _ROUNDED).tolist()):
             product = self.k[j][c] * float(coefficients[j])
             sums = [*sums, product] if turn < 2 else [sums[1], sums[0] + product]
         if not sums:
             return self.code.number(0.0)
         return sums[0] + sums[1] if len(sums) == 2 else sums[0]
+
+    def _changes(self, coefficients: np.ndarray, step: Real) -> Iterator[Real]:
+        """h Σ a_j y′_j, component by component.  As q′ = v, that of q is a sum of accelerations, too:
+
+            h Σ a_i v_i = h (Σ a_i) v + h² Σ_j (Σ_i a_i a_ij) k_j
+        """
+        whole = float(np.sum(coefficients))
+        nested = coefficients @ self.tableau.a[: len(coefficients), : len(coefficients)]
+        for c in range(self.n):
+            change = step * step * self._sum(nested, c)
+            if abs(whole) > _ROUNDED:
+                change = step * whole * self.y[self.n + c] + change
+            yield change
+        for c in range(self.rates):
+            yield step * self._sum(coefficients, c)
 
     def _stages(self, t: Real, step: Real) -> Mask:
         """All stages, and the new point in z; whether all were regular."""
@@ -289,29 +307,28 @@ class March:
         least = code.number(1.0)
         for i in range(1, tableau.stages):
             stage = self.late if i == tableau.stages - 1 else self.z
-            for c in range(self.size):
-                stage[c] = self.y[c] + step * self._sum(tableau.a[i, :i], c)
+            for c, change in enumerate(self._changes(tableau.a[i, :i], step)):
+                stage[c] = self.y[c] + change
             given = stage.pointer(), stage.pointer(), self.p.pointer(), self.k[i].pointer()
             margin = code.call("rate", t + step * float(tableau.c[i]), *given)
             least = select(margin > 0.0, least, 0.0)
-        for c in range(self.size):
-            self.z[c] = self.y[c] + step * self._sum(tableau.b, c)
+        for c, change in enumerate(self._changes(tableau.b, step)):
+            self.z[c] = self.y[c] + change
         return least > 0.5
 
     def _estimate(self, step: Real) -> Real:
         """The error estimate into e; for two estimates, the factor e₅² / (e₅² + e₃²/100) of its square."""
         stages, (first, *others) = self.tableau.stages, self.tableau.errors
         fifth = third = self.code.number(0.0)
-        for c in range(self.size):
+        for c, error in enumerate(self._changes(first[:stages], step)):
             size = larger(abs(self.y[c]), abs(self.z[c]))
             weight = 1.0 / (self.atol[c] + self.rtol * size)
-            self.weight[c] = weight
-            error = step * self._sum(first[:stages], c)
-            self.e[c] = error
+            self.weight[c], self.e[c] = weight, error
             scaled = error * weight
             fifth = fifth + scaled * scaled
-            if others:
-                scaled = step * self._sum(others[0][:stages], c) * weight
+        if others:
+            for c, error in enumerate(self._changes(others[0][:stages], step)):
+                scaled = error * self.weight[c]
                 third = third + scaled * scaled
         self.e[self.size] = step * float(first[stages])
         if not others:
@@ -331,7 +348,8 @@ class March:
             margin = code.call("rate", t, *given, self.rate.pointer())
             square = code.number(0.0)
             for c in range(size):
-                scaled = (self.e[c] + self.e[size] * self.rate[c]) * self.weight[c]
+                rate = self.z[self.n + c] if c < self.n else self.rate[c - self.n]
+                scaled = (self.e[c] + self.e[size] * rate) * self.weight[c]
                 square = square + scaled * scaled
             self.square[0] = square * share
             return margin > 0.0
@@ -354,7 +372,7 @@ class March:
         """The square of the tangential error."""
         square = self.code.number(0.0)
         for c in range(self.size):
-            scaled = self.projected[self.size + c] * self.weight[c]
+            scaled = self.projected[self.rates + c] * self.weight[c]
             square = square + scaled * scaled
         self.square[0] = square * share
 
@@ -364,9 +382,10 @@ class March:
         scale_q = self.scale_q[0]
         scale_v = larger(self.scale_v[0], tiny)
         largest_q = largest_v = total = self.code.number(0.0)
-        for c in range(size):
+        for c in range(self.rates):
             self.rate[c] = select(pending, self.projected[c], self.rate[c])
-            delta = self.projected[2 * size + c]
+        for c in range(size):
+            delta = self.projected[self.rates + size + c]
             total = total + delta
             moved = select(pending, self.z[c] + delta, self.z[c])
             self.z[c] = moved
@@ -429,7 +448,8 @@ class March:
         d0 = d1 = self.code.number(0.0)
         for c in range(self.size):
             weight = 1.0 / (self.atol[c] + self.rtol * abs(self.z[c]))
-            a, b = self.z[c] * weight, self.rate[c] * weight
+            rate = self.z[self.n + c] if c < self.n else self.rate[c - self.n]
+            a, b = self.z[c] * weight, rate * weight
             d0, d1 = d0 + a * a, d1 + b * b
         mean = 1 / max(self.size, 1)
         d0, d1 = (d0 * mean).sqrt(), (d1 * mean).sqrt()
@@ -443,8 +463,13 @@ class March:
         rates = distance = self.code.number(0.0)
         last = self.k[-1]
         for c in range(self.size):
-            change, moved = self.rate[c] - last[c], self.z[c] - self.late[c]
-            rates, distance = rates + change * change, distance + moved * moved
+            moved = self.z[c] - self.late[c]
+            distance = distance + moved * moved
+            if self.n <= c < 2 * self.n:
+                rates = rates + moved * moved
+        for c in range(self.rates):
+            change = self.rate[c] - last[c]
+            rates = rates + change * change
         limit = (0.5 * self.tableau.stable) ** 2
         stiff = step * step * rates > limit * distance
         self.hits[0] = select(accept, select(stiff, self.hits[0] + 1.0, 0.0), self.hits[0])
@@ -472,12 +497,13 @@ class March:
         for c in range(self.size):
             value = select(accept, self.z[c], self.y[c])
             self.y[c] = value
-            self.k[0][c] = select(accept, self.rate[c], self.k[0][c])
             size = larger(abs(value), self.atol[c])
             if c < self.n:
                 scale_q = larger(scale_q, size)
             else:
                 scale_v = larger(scale_v, size)
+        for c in range(self.rates):
+            self.k[0][c] = select(accept, self.rate[c], self.k[0][c])
         self.scale_q[0], self.scale_v[0] = scale_q, scale_v
         self.t[0] = select(accept, t_new, self.t[0])
         self.starting[0] = select(accept & starting, 0.0, self.starting[0])
