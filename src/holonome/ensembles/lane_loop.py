@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +14,7 @@ from holonome.dynamics.emitted import LARGEST_ELIMINATION, Emitted, elimination_
 from holonome.dynamics.kernels import EMITTED_UP_TO
 from holonome.dynamics.switching_times import may_stop
 from holonome.ensembles.march import ARGUMENTS, March
+from holonome.ensembles.observed import Observed
 from holonome.equations.model import Model
 from holonome.equations.program import Program
 from holonome.integrators.tableau import TABLEAUS
@@ -36,7 +36,7 @@ class Plan:
 
     rate: Program
     projection: Program | None
-    observe: Program | None
+    observe: Program
     events: Program | None
     directions: tuple[float, ...]
     method: str
@@ -98,6 +98,9 @@ def obstacle(system: Any) -> str:
         return "invariants"
     if may_stop(system):
         return "forces that switch at certain times"
+    equations = getattr(system, "equations", None)
+    if equations is not None and equations.constraints.implied:
+        return "rows that follow from others, which are watched"
     model = system.model
     if model.n + model.rows > EMITTED_UP_TO or elimination_cost(model) > LARGEST_ELIMINATION:
         return "too many equations"
@@ -107,9 +110,7 @@ def obstacle(system: Any) -> str:
 def make_plan(
     system: Any,
     method: str,
-    observed: ca.SX | None,
-    events: Sequence[ca.SX],
-    directions: Sequence[float],
+    observed: Observed,
     watch_stiffness: bool,
 ) -> Plan:
     """The parts of a system's loop."""
@@ -117,6 +118,10 @@ def make_plan(
     emitted = Emitted(model)
     y, _, rate, margin = emitted.derivative(model)
     size, none = y.numel(), ca.SX(0, 1)
+    motion = ca.vertcat(model.v, emitted.a, model.r)
+    symbols = ca.SX.sym("motion", size), ca.SX.sym("lam", emitted.lam.numel())
+    found, events = observed.expressions(system, *symbols)
+    found, *events = ca.substitute([found, *events], list(symbols), [motion, emitted.lam])
 
     def program(z: ca.SX, out: ca.SX, margin: ca.SX | None) -> Program:
         outputs = [ca.densify(out)] + ([] if margin is None else [margin])
@@ -134,14 +139,14 @@ def make_plan(
     return Plan(
         rate=program(none, rate[model.n :], margin),
         projection=projection,
-        observe=None if observed is None else program(none, observed, None),
+        observe=program(none, found, None),
         events=program(none, ca.vertcat(*events), None) if events else None,
-        directions=tuple(directions),
+        directions=tuple(event.direction for event in observed.events),
         method=method,
         size=size,
         coordinates=model.n,
         parameters=system.parameters.size,
-        observed=0 if observed is None else observed.numel(),
+        observed=found.numel(),
         watch_stiffness=watch_stiffness,
     )
 
