@@ -97,7 +97,7 @@ def as_dataset(study: Study, collected: Collected, reduction: Reduction | None) 
 def _own_dimension(quantity: Any) -> tuple[str, ...]:
     if not quantity.labels:
         return ()
-    return ("state",) if quantity.name == "s" else ("coordinate",)
+    return ("state",) if quantity.name in "sx" else ("coordinate",)
 
 
 def _coordinates(study: Study) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _coordinates(study: Study) -> dict[str, Any]:
     for quantity in study.observed.quantities:
         if quantity.labels:
             coords[_own_dimension(quantity)[0]] = list(quantity.labels)
-    shapes = {"q0": "coordinate", "v0": "coordinate", "s0": "state"}
+    shapes = {"q0": "coordinate" if study.system.n else "state", "v0": "coordinate", "s0": "state"}
     for variation in study.design.variations:
         values, name = variation.values, variation.name
         if values.ndim == 1:

@@ -285,7 +285,7 @@ def ensemble(
     if not shared.mechanical:
         raise TypeError("system: ensembles are of mechanical systems and ODEs, not of problems of index 2 or 3")
     shared.require_unchanged()
-    by_name = hasattr(made, "joint_named") or hasattr(getattr(made, "mechanism", None), "joint_named")
+    by_name = hasattr(made, "joints") or getattr(made, "mechanism", None) is not None
     drawn = None if members is None else checked("members", members)
     design = read_design(shared, over, drawn, checked("seed", seed), by_name)
     t0, t1 = arguments.time_span(t_span)

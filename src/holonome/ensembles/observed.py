@@ -15,7 +15,8 @@ from holonome.arguments import shown
 from holonome.machine.supplied import Supplied
 from holonome.problem.event import Event, as_events
 
-PARTS = ("q", "v", "s")
+RESERVED = ("end", "event", "steps", "success", "message", "t", "coordinate", "state", "member")
+"""Names in the dataset that are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,8 @@ class Observed:
     def expressions(self, system: Any, motion: ca.SX, lam: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         """What is observed, and the events, given the rates of the state and the multipliers."""
         model, n = system.model, system.n
-        parts = {"q": model.y[:n], "v": model.y[n : 2 * n], "s": model.y[2 * n :]}
+        states = model.y[2 * n :]
+        parts = {"q": model.y[:n], "v": model.y[n : 2 * n], "s": states, "x": states}
         values = [
             parts[quantity.name]
             if quantity.function is None
@@ -82,7 +84,7 @@ class Observed:
     ) -> np.ndarray:
         """What is observed at some points, one a row; the rates and multipliers only where they are known."""
         if all(quantity.function is None for quantity in self.quantities):
-            offsets = {"q": 0, "v": system.n, "s": 2 * system.n}
+            offsets = {"q": 0, "v": system.n, "s": 2 * system.n, "x": 0}
             picked = [
                 offsets[quantity.name] + np.arange(quantity.size, dtype=int) for quantity in self.quantities
             ]
@@ -141,8 +143,8 @@ def _traced(system: Any, role: str, function: Any, motion: ca.SX, lam: ca.SX) ->
 def read_observed(system: Any, keep: Any, until: Any) -> Observed:
     """What the user gave as ``keep`` and ``until``."""
     n, states = system.n, tuple(system.states)
-    names = {"q": tuple(system.names), "v": tuple(system.names), "s": states}
-    labels = {part: names[part] for part in PARTS if names[part] and (n or part == "s")}
+    names = {"q": tuple(system.names), "v": tuple(system.names), "s": states} if n else {"x": states}
+    labels = {part: found for part, found in names.items() if found}
     if keep is None:
         keep = list(labels)
     if isinstance(keep, str):
@@ -155,6 +157,8 @@ def read_observed(system: Any, keep: Any, until: Any) -> Observed:
                     f"keep: {shown(keep)}; give names with functions of any of t, q, v, p, a, lam, or a list "
                     f"of {', '.join(labels)}"
                 )
+            if name in RESERVED:
+                raise ValueError(f"keep: the name {name!r} is taken; choose another")
             quantities.append(Quantity(name, function=function))
     elif isinstance(keep, Sequence) and all(part in labels for part in keep):
         quantities = [Quantity(part, labels[part]) for part in keep]

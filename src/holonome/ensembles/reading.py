@@ -36,6 +36,8 @@ class FirstStart:
             self._refuse_names(start, speed)
             first = q0
             if first is None:
+                if "q0" not in self.varied:
+                    raise ValueError("q0: missing; give the initial positions, or let them vary")
                 values = self.varied["q0"]
                 first = values[0] if len(values) else np.zeros(values.shape[1])
             self.at_rest = v0 is None and "v0" not in self.varied
@@ -64,8 +66,8 @@ class FirstStart:
             for argument, value in (("start", start), ("speed", speed)):
                 if value is not None:
                     raise ValueError(f"{argument}: q0 is given as well; give one of them")
-        elif start is not None or speed is not None or "q0" not in self.varied:
-            arguments.refuse_start_by_name(self.system, start, speed) if start or speed else None
+        elif start is not None or speed is not None:
+            arguments.refuse_start_by_name(self.system, start, speed)
 
     def _moves_start(self) -> bool:
         """Whether something varies on which the constraints depend."""

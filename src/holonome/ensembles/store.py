@@ -32,6 +32,8 @@ _LONGEST = 240
 
 _NUMBERS = {"end": float, "event": np.int16, "steps": np.int32}
 _WAIT = 0.2
+_MARKS = "progress"
+"""A group in the store, in whose folder the marks lie."""
 
 
 class OtherStudy(HolonomeError, ValueError):
@@ -51,7 +53,7 @@ class Store:
 
     def __init__(self, folder: Path, members: int, chunk: int) -> None:
         self.folder, self.members, self.chunk = folder, members, chunk
-        self._marks = folder / ".holonome"
+        self._marks = folder / _MARKS
         self._group: Any = None
 
     @classmethod
@@ -59,7 +61,7 @@ class Store:
         """The store in this folder, made if there is none; OtherStudy if it belongs to another study."""
         _zarr()
         path = Path(folder)
-        marks = path / ".holonome"
+        marks = path / _MARKS
         if path.exists() and not marks.exists() and any(path.iterdir()):
             raise OtherStudy(f"store: the folder {folder!r} holds something else; give another")
         marks.mkdir(parents=True, exist_ok=True)
@@ -79,11 +81,12 @@ class Store:
     def _create(self, study: Study) -> None:
         """Empty arrays, named as in the dataset."""
         group = _zarr().open_group(self.folder, mode="a")
+        group.require_group(_MARKS)
         times = () if study.times is None else (study.times.size,)
         over_time = ("t",) * len(times)
         for quantity in study.observed.quantities:
             own = (quantity.size,) if quantity.labels else ()
-            names = ("state" if quantity.name == "s" else "coordinate",) * len(own)
+            names = ("state" if quantity.name in "sx" else "coordinate",) * len(own)
             self._array(group, quantity.name, float, (*times, *own), (*over_time, *names))
         for name, kind in _NUMBERS.items():
             self._array(group, name, kind, (), ())
