@@ -53,7 +53,7 @@ class CardLoop:
 
 
 def supported(found: Card) -> str:
-    """The generation to write for: that of the card, or the newest that LLVM knows and the card understands."""
+    """The generation to write for: the newest one that LLVM knows and the card understands."""
     number = int(found.architecture.removeprefix("sm_"))
     return f"sm_{max(known for known in (50, 60, 70, 75, 80, 86, 89, 90) if known <= number)}"
 

@@ -6,6 +6,7 @@ about a second; a task whose worker dies is given to another one.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator
@@ -22,13 +23,11 @@ def chunks_on_cluster(
     client: Any, study: Study, spans: Iterable[tuple[int, int]], store: Store | None
 ) -> Iterator[tuple[int, Rows]]:
     """The results of chunks, as they are done."""
-    from distributed import as_completed
-
     sent = client.scatter(study if study.assembles else replace(study, made=None), broadcast=True)
     place = None if store is None else (str(store.folder), store.members, store.chunk)
     left, together = iter(spans), 1
     workers = max(len(client.scheduler_info()["workers"]), 1)
-    queue = as_completed([])
+    queue = importlib.import_module("distributed").as_completed([])
     running = 0
 
     def submit() -> bool:

@@ -71,7 +71,10 @@ def as_dataset(study: Study, collected: Collected, reduction: Reduction | None) 
     attributes = {"system": study.system.name, "rtol": study.rtol, "method": str(study.method)}
     data: dict[str, Any] = {}
     if reduction is not None:
-        kept = {"t", *("coordinate" if q.name in "qv" else "state" for q in study.observed.quantities if q.labels)}
+        kept = {
+            "t",
+            *("coordinate" if q.name in "qv" else "state" for q in study.observed.quantities if q.labels),
+        }
         for quantity in study.observed.quantities:
             dimensions = over_time + _own_dimension(quantity)
             data |= collected.statistics[quantity.name].variables(quantity.name, dimensions, coords)

@@ -100,7 +100,9 @@ def read_design(system: Any, over: Any, members: int | None, seed: int, mechanis
     variations = []
     functions = [name for name, values in over.items() if callable(values)]
     if functions and members is None:
-        raise ValueError(f"members: over[{functions[0]!r}] is a function; say how many members it is drawn for")
+        raise ValueError(
+            f"members: over[{functions[0]!r}] is a function; say how many members it is drawn for"
+        )
     if members is not None and not functions:
         raise ValueError("members: no entry of over is a function, so it has no effect; leave it out")
     for name, given in over.items():
@@ -109,8 +111,8 @@ def read_design(system: Any, over: Any, members: int | None, seed: int, mechanis
         known = dimensions.setdefault(dimension, len(values))
         if known != len(values):
             raise ValueError(
-                f"over[{name!r}]: {len(values)} values along {dimension!r}, which has {known} already; values "
-                "that share a dimension go together, one by one"
+                f"over[{name!r}]: {len(values)} values along {dimension!r}, which has {known} already; "
+                "values that share a dimension go together, one by one"
             )
         variations.append(Variation(name, dimension, values, places))
     return Design(tuple(variations), dimensions)

@@ -9,8 +9,8 @@ from typing import Any
 from holonome.arguments import shown
 from holonome.ensembles.lane_loop import Job
 from holonome.ensembles.store import Store
-from holonome.ensembles.study import Rows, Study, marching as marching_on_lanes
-from holonome.ensembles.study import lane_loop
+from holonome.ensembles.study import Rows, Study, lane_loop
+from holonome.ensembles.study import marching as marching_on_lanes
 from holonome.machine.interruption import Interruption
 
 CPU, CUDA = "cpu", "cuda"

@@ -240,7 +240,7 @@ def ensemble(
         "q0", "v0", "s0"; or, of a mechanism, "start.A" and "speed.A" for a joint A.  Values are a list, which
         becomes a dimension of its own, so that several lists make a grid; ``(dimension, list)``, where those
         with the same dimension go together one by one; or a function of a random generator, drawn for each of
-        ``members``.  :mod:`holonome.ensembles` has samplers: ``over=hn.ensembles.sobol(1024, {"k": (1, 5)})``.
+        ``members``.  There are samplers, too: ``over=hn.ensembles.sobol(1024, {"k": (1, 5)})``.
     t_eval
         Times at which the results are wanted, the same for all; those outside the time of a member are NaN.
         By default the end alone.
@@ -283,7 +283,9 @@ def ensemble(
     made = system if hasattr(system, "system") else None
     shared = arguments.checked_system(made.system if made else system, parameters, inputs, None)
     if not shared.mechanical:
-        raise TypeError("system: ensembles are of mechanical systems and ODEs, not of problems of index 2 or 3")
+        raise TypeError(
+            "system: ensembles are of mechanical systems and ODEs, not of problems of index 2 or 3"
+        )
     shared.require_unchanged()
     by_name = hasattr(made, "joints") or getattr(made, "mechanism", None) is not None
     drawn = None if members is None else checked("members", members)

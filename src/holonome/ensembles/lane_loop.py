@@ -27,6 +27,9 @@ from holonome.machine.llvm import Writer, part
 LARGEST = 20_000
 """Instructions of a model beyond which its trajectories are computed one by one."""
 
+SMALL = 400
+"""Instructions of a model up to which two registers hide the latency of each other."""
+
 METHODS = ("dop853", "dopri5", "heun")
 
 
@@ -85,7 +88,7 @@ def _lanes(width: int, card: bool) -> Lanes:
 
 
 def obstacle(system: Any) -> str:
-    """Why the loop cannot treat a system, so that its trajectories are computed one by one; empty if it can."""
+    """Why a system's trajectories are computed one by one; empty if the loop can treat it."""
     if not system.mechanical:
         return "a problem of index 2 or 3"
     if system.supplied:
@@ -152,23 +155,26 @@ def make_plan(
 
 
 @cache
-def best_width() -> int:
-    """Lanes that suit this processor: two vector registers where it has many, else one."""
+def _lanes_of_register() -> int:
     _, features = host()
     found = set(features.split(","))
-    if "+avx512f" in found:
-        return 8
-    return 4 if "+avx2" in found or "+avx" in found else 2
+    return 8 if "+avx512f" in found else 4 if "+avx" in found else 2
+
+
+def best_width(cost: int) -> int:
+    """Lanes that suit this processor: those of a vector register; twice as many for small models where there
+    are enough registers.
+    """
+    lanes = _lanes_of_register()
+    return 2 * lanes if lanes == 8 and cost <= SMALL else lanes
 
 
 class LaneLoop:
     """The loop in memory.  Calls release the interpreter, and several threads may share a counter."""
 
     def __init__(self, plan: Plan, width: int = 0) -> None:
-        self.plan, self.width = plan, width or best_width()
-        self._kernel: Kernel = compiled(
-            plan.assembly(self.width), "march", 2, plan.cost, simplified=True
-        )
+        self.plan, self.width = plan, width or best_width(plan.cost)
+        self._kernel: Kernel = compiled(plan.assembly(self.width), "march", 2, plan.cost, simplified=True)
         kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 3 + [ctypes.c_int64]
         self._call = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_void_p, ctypes.c_void_p)(self._kernel.address)
 

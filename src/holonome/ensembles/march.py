@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holonome.integrators.tableau import Tableau
-    from holonome.machine.lanes import Lanes
 
 RUNNING, DONE, EVENT, INCONSISTENT, SINGULAR, STIFF, TOO_SMALL, TOO_MANY, IDLE = range(9)
 """States of a lane, and how a trajectory ended; from INCONSISTENT on it is handed over."""
@@ -109,9 +108,9 @@ class March:
         for name in f"{names} scale_q scale_v kappa span".split():
             setattr(self, name, cells(name))
         self.before = cells("before", len(directions))
-        for name in "searching guess beyond low high side which searched".split():
+        for name in ["searching", "guess", "beyond", "low", "high", "side", "which", "searched"]:
             setattr(self, name, cells(name))
-        for name in "correction previous pending failed square turn regular".split():
+        for name in ["correction", "previous", "pending", "failed", "square", "turn", "regular"]:
             setattr(self, name, cells(f"of_{name}"))
 
     t: Cells
@@ -289,7 +288,7 @@ class March:
     def _changes(self, coefficients: np.ndarray, step: Real) -> Iterator[Real]:
         """h Σ a_j y′_j, component by component.  As q′ = v, that of q is a sum of accelerations, too:
 
-            h Σ a_i v_i = h (Σ a_i) v + h² Σ_j (Σ_i a_i a_ij) k_j
+        h Σ a_i v_i = h (Σ a_i) v + h² Σ_j (Σ_i a_i a_ij) k_j
         """
         whole = float(np.sum(coefficients))
         nested = coefficients @ self.tableau.a[: len(coefficients), : len(coefficients)]
@@ -474,9 +473,7 @@ class March:
         stiff = step * step * rates > limit * distance
         self.hits[0] = select(accept, select(stiff, self.hits[0] + 1.0, 0.0), self.hits[0])
 
-    def _refuse(
-        self, t: Real, t_new: Real, running: Mask, fine: Mask, starting: Mask, good: Mask
-    ) -> None:
+    def _refuse(self, t: Real, t_new: Real, running: Mask, fine: Mask, starting: Mask, good: Mask) -> None:
         """Hand over what cannot go on here."""
         status = self.status[0]
         h = self.h[0]

@@ -1,5 +1,5 @@
-"""What is kept of each member: positions, velocities and states, or functions of them; and the events that end
-a run.
+"""What is kept of each member: positions, velocities and states, or functions of them; and the events that
+end a run.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ class FirstStart:
                 if variation.name in values:
                     values[variation.name] = variation.values[rows[variation.dimension][0]]
             names = self.design.by_name(0)
-        start, speed = ({**(given or {}), **names[kind]} or None for kind, given in (("start", start), ("speed", speed)))
+        start, speed = (
+            {**(given or {}), **names[kind]} or None for kind, given in (("start", start), ("speed", speed))
+        )
         return system.full_state(*self.made.initial(self.t0, start, speed, values))
 
     def _refuse_names(self, start: Any, speed: Any) -> None:
@@ -99,7 +101,8 @@ def refuse_times(design: Design, t0: float, t1: float) -> None:
             )
     if {"t0", "t_end"} <= {variation.name for variation in design.variations}:
         begin, end = (
-            np.concatenate([v.values for v in design.variations if v.name == name]) for name in ("t0", "t_end")
+            np.concatenate([v.values for v in design.variations if v.name == name])
+            for name in ("t0", "t_end")
         )
         forward = t1 > t0
         if begin.size and (np.max(begin) >= np.min(end) if forward else np.min(begin) <= np.max(end)):

@@ -57,7 +57,8 @@ class Statistics:
         deviation = np.sqrt(self.squares / np.maximum(self.count - 1, 1))
         parts = {"mean": self.mean, "std": deviation, "min": self.least, "max": self.largest}
         found: dict[str, Any] = {
-            f"{name}_{part}": (dimensions, np.where(nothing, np.nan, values)) for part, values in parts.items()
+            f"{name}_{part}": (dimensions, np.where(nothing, np.nan, values))
+            for part, values in parts.items()
         }
         found[f"{name}_count"] = (dimensions, self.count.astype(np.int64))
         if self.edges is not None:

@@ -8,6 +8,7 @@ store: each chunk is claimed by a lock that the system gives back when its owner
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import time
@@ -42,10 +43,9 @@ class OtherStudy(HolonomeError, ValueError):
 
 def _zarr() -> Any:
     try:
-        import zarr
+        return importlib.import_module("zarr")
     except ImportError as error:
         raise ImportError("store needs zarr: pip install 'holonome[study]'") from error
-    return zarr
 
 
 class Store:
@@ -147,7 +147,8 @@ class Store:
         messages = [bytes(row).rstrip(b"\0").decode("utf-8", "ignore") for row in letters]
         names = [name for name in group.array_keys() if not name.startswith("over.")]
         kept = {name: group[name][span] for name in names if name not in (*_NUMBERS, "message", "t")}
-        return Rows(kept, *(group[name][span] for name in _NUMBERS), messages)
+        end, event, steps = (group[name][span] for name in _NUMBERS)
+        return Rows(kept, end, event, steps, messages)
 
     def write(self, first: int, rows: Rows) -> None:
         """Keep a chunk; nothing happens if it is there."""

@@ -140,9 +140,7 @@ class Study:
             np.full((count, LAST + self.system.state_size), np.nan),
         )
 
-    def rows(
-        self, first: int, count: int, march: Callable[[Job], None] | None, threads: int = 1
-    ) -> Rows:
+    def rows(self, first: int, count: int, march: Callable[[Job], None] | None, threads: int = 1) -> Rows:
         """The results of some members; ``march`` carries out a job, None: one by one."""
         columns, failures = self.inputs(first, count)
         job = self.job(columns)
@@ -197,7 +195,6 @@ class Study:
         places = HEAD + self.system.state_size + np.arange(self.system.parameters.size)
         numbers = np.flatnonzero(good)[:, None]
         return job.table[job.begin[places] + numbers * job.stride[places]]
-
 
 
 def lane_loop(study: Study) -> LaneLoop:

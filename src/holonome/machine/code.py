@@ -1,8 +1,8 @@
 """Loops on vectors written down as formulas.
 
-An integrator's loop for W trajectories (:mod:`holonome.ensembles.march`) is a Python function that works with
-`Real`, one number in each lane, and `Mask`, one truth value in each lane; what it does with them is written as
-LLVM assembly.  With one lane the same function writes the loop of a thread of a graphics card.
+An integrator's loop for W trajectories (:mod:`holonome.ensembles.march`) is a Python function that works
+with `Real`, one number in each lane, and `Mask`, one truth value in each lane; what it does with them is
+written as LLVM assembly.  With one lane the same function writes the loop of a thread of a graphics card.
 
     code = Code(lanes)
     h, error = code.cell("h"), …
@@ -120,9 +120,7 @@ class Mask:
 
     def __invert__(self) -> Mask:
         width = self.lanes.width
-        return self._value(
-            "xor", "true" if width == 1 else "<" + ", ".join(["i1 true"] * width) + ">"
-        )
+        return self._value("xor", "true" if width == 1 else "<" + ", ".join(["i1 true"] * width) + ">")
 
     def any(self) -> str:
         """Whether it holds in some lane: one truth value."""
@@ -284,5 +282,3 @@ class Code:
         """The whole function, which begins like this and returns nothing."""
         self.write.lines[:0] = ["entry:", *self._cells]
         return self.write.body(head, "void")
-
-

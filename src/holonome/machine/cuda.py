@@ -142,9 +142,7 @@ class CardProgram:
         pointers = (ctypes.c_void_p * len(values))(
             *[ctypes.cast(ctypes.byref(value), ctypes.c_void_p) for value in values]
         )
-        _checked(
-            "cuLaunchKernel", self._function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None
-        )
+        _checked("cuLaunchKernel", self._function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None)
 
 
 class CardArray:

@@ -4,8 +4,9 @@
     log x = k ln 2 + log m,     m between √½ and √2,  log m by the series of artanh (m − 1)/(m + 1)
     atan x                      reduced to |x| ≤ tan π/8 by two addition theorems, then its Taylor series
 
-The others follow from these, sines and cosines (:mod:`holonome.machine.sincos`) and roots.  exp, log and atan
-are within two units in the last place; xʸ = exp(y log x) loses as many digits as y log x has before its point.
+The others follow from these, sines and cosines (:mod:`holonome.machine.sincos`) and roots.  exp, log and
+atan are within two units in the last place; xʸ = exp(y log x) loses as many digits as y log x has before its
+point.
 """
 
 from __future__ import annotations
@@ -49,9 +50,7 @@ def exponential(lanes: Lanes, x: str) -> str:
 
 
 def _power_of_two(lanes: Lanes, k: str) -> str:
-    return lanes.as_real(
-        lanes.value("shl", lanes.value("add", k, lanes.integer(1023)), lanes.integer(52))
-    )
+    return lanes.as_real(lanes.value("shl", lanes.value("add", k, lanes.integer(1023)), lanes.integer(52)))
 
 
 def logarithm(lanes: Lanes, x: str) -> str:
@@ -71,7 +70,7 @@ def logarithm(lanes: Lanes, x: str) -> str:
     result = lanes.fma(k, number(_LN2[0]), value("fsub", f, value("fsub", half, small)))
     result = lanes.select(value("fcmp oeq", x, number(math.inf)), x, result)
     result = lanes.select(value("fcmp oeq", x, number(0.0)), number(-math.inf), result)
-    return lanes.select(value("fcmp uge", x, number(0.0)), result, number(math.nan))
+    return lanes.select(value("fcmp oge", x, number(0.0)), result, number(math.nan))
 
 
 def power(lanes: Lanes, x: str, y: str) -> str:
@@ -112,9 +111,7 @@ def arctangent_of_two(lanes: Lanes, y: str, x: str) -> str:
     value, number = lanes.value, lanes.number
     zero = number(0.0)
     angle = arctangent(lanes, value("fdiv", lanes.fabs(y), lanes.fabs(x)))
-    both = lanes.write.value(
-        f"and {lanes.bits} {value('fcmp oeq', x, zero)}, {value('fcmp oeq', y, zero)}"
-    )
+    both = lanes.write.value(f"and {lanes.bits} {value('fcmp oeq', x, zero)}, {value('fcmp oeq', y, zero)}")
     angle = lanes.select(both, zero, angle)
     behind = value("fcmp olt", lanes.instruction("copysign", number(1.0), x), zero)
     angle = lanes.select(behind, value("fsub", number(math.pi), angle), angle)
@@ -152,9 +149,11 @@ def hyperbolic_sine(lanes: Lanes, x: str) -> str:
     value, number = lanes.value, lanes.number
     less = exponential_less_one(lanes, lanes.fabs(x))
     whole = value("fadd", less, number(1.0))
-    total = value("fadd", less, lanes.select(
-        value("fcmp olt", whole, number(math.inf)), value("fdiv", less, whole), number(0.0)
-    ))
+    total = value(
+        "fadd",
+        less,
+        lanes.select(value("fcmp olt", whole, number(math.inf)), value("fdiv", less, whole), number(0.0)),
+    )
     return lanes.instruction("copysign", value("fmul", number(0.5), total), x)
 
 

@@ -1,9 +1,9 @@
 """Instructions on vectors of W doubles, one in each *lane*: what a program does for one trajectory, the same
 instructions do for W of them.
 
-For a width of one these are plain doubles, so that one source writes both.  A graphics card runs the same code
-with one lane a thread; there is no library of mathematical functions there, so that they are written out
-(:mod:`holonome.machine.elementary`).
+For a width of one these are plain doubles, so that one source writes both.  A graphics card runs the same
+code with one lane a thread; there is no library of mathematical functions there, so that they are written
+out (:mod:`holonome.machine.elementary`).
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ class Lanes:
                 negative = self.select(
                     self.value("fcmp olt", a[0], self.number(0.0)), self.number(-1.0), a[0]
                 )
-                return self.select(
-                    self.value("fcmp ogt", a[0], self.number(0.0)), self.number(1.0), negative
-                )
+                return self.select(self.value("fcmp ogt", a[0], self.number(0.0)), self.number(1.0), negative)
         if name in self.functions:
             return self.functions[name](self, *a)
         if not self.library:

@@ -96,8 +96,10 @@ def sine_and_cosine(lanes: Lanes, x: str) -> tuple[str, str]:
         f"br i1 {all_near}, label %both{label}, label %far{label}",
         f"far{label}:",
     ]
-    far = [lanes.select(near, value, lanes.call(f"llvm.{name}.f64", [x]))
-           for name, value in zip(("sin", "cos"), found, strict=True)]
+    far = [
+        lanes.select(near, value, lanes.call(f"llvm.{name}.f64", [x]))
+        for name, value in zip(("sin", "cos"), found, strict=True)
+    ]
     write.lines += [f"br label %both{label}", f"both{label}:"]
     sine, cosine = (
         write.value(f"phi {lanes.real} [{a}, %from{label}], [{b}, %far{label}]")
