@@ -47,19 +47,21 @@ class Collected:
 
     def add(self, first: int, rows: Rows) -> None:
         """Enter the results of a chunk."""
-        count = len(rows.messages)
+        count = rows.count
         self.done += count
         if self.reduction is not None:
             for name, values in rows.kept.items():
                 self.statistics[name].add(values)
-            for message in filter(None, rows.messages):
+            for message in rows.messages.values():
                 self.failures[message] = self.failures.get(message, 0) + 1
             return
         span = slice(first, first + count)
         for name, values in rows.kept.items():
             self.kept[name][span] = values
         self.end[span], self.event[span], self.steps[span] = rows.end, rows.event, rows.steps
-        self.messages[span] = rows.messages
+        self.messages[span] = ""
+        for row, message in rows.messages.items():
+            self.messages[first + row] = message
 
 
 def as_dataset(study: Study, collected: Collected, reduction: Reduction | None) -> Any:

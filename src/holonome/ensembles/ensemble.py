@@ -89,8 +89,9 @@ class Ensemble:
             took = time.perf_counter() - begin
             rate = count / max(took, 1e-9)
             lines.append(f"a trial of {count}: {rate:.3g} members/s, about {_seconds(self.members / rate)}")
-            if rows.failed.any():
-                lines.append(f"of these, {int(rows.failed.sum())} failed: {_causes(Counter(rows.messages))}")
+            if rows.messages:
+                causes = _causes(Counter(rows.messages.values()))
+                lines.append(f"of these, {len(rows.messages)} failed: {causes}")
         return "\n".join(lines)
 
     @property
@@ -165,8 +166,8 @@ class _Report:
         self._causes, self._begin = Counter[str](), time.perf_counter()
 
     def add(self, rows: Rows) -> None:
-        self._done += len(rows.messages)
-        self._causes.update(rows.messages)
+        self._done += rows.count
+        self._causes.update(rows.messages.values())
         took = time.perf_counter() - self._begin
         rate = self._done / max(took, 1e-9)
         left = (self._members - self._done) / rate

@@ -144,7 +144,10 @@ class Store:
         """A chunk that is there."""
         group, span = self._opened(), slice(first, min(first + self.chunk, self.members))
         letters = group["message"][span]
-        messages = [bytes(row).rstrip(b"\0").decode("utf-8", "ignore") for row in letters]
+        messages = {
+            row: bytes(letters[row]).rstrip(b"\0").decode("utf-8", "ignore")
+            for row in np.flatnonzero(letters[:, 0]).tolist()
+        }
         names = [name for name in group.array_keys() if not name.startswith("over.")]
         kept = {name: group[name][span] for name in names if name not in (*_NUMBERS, "message", "t")}
         end, event, steps = (group[name][span] for name in _NUMBERS)
@@ -154,13 +157,13 @@ class Store:
         """Keep a chunk; nothing happens if it is there."""
         if self.is_done(first):
             return
-        group, span = self._opened(), slice(first, first + len(rows.messages))
+        group, span = self._opened(), slice(first, first + rows.count)
         for name, values in rows.kept.items():
             group[name][span] = values
         for name in _NUMBERS:
             group[name][span] = getattr(rows, name)
-        letters = np.zeros((len(rows.messages), _LONGEST), np.uint8)
-        for row, message in enumerate(rows.messages):
+        letters = np.zeros((rows.count, _LONGEST), np.uint8)
+        for row, message in rows.messages.items():
             text = message.encode()[:_LONGEST]
             letters[row, : len(text)] = np.frombuffer(text, np.uint8)
         group["message"][span] = letters

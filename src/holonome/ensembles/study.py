@@ -29,18 +29,18 @@ MOST_STEPS = 100_000
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Results of some members, one a row: what is kept, by name; where the run ended; the event that ended
-    it, or −1; steps tried; and why it failed, empty if it did not.
+    it, or −1; steps tried; and why some failed, by row.
     """
 
     kept: dict[str, np.ndarray]
     end: np.ndarray
     event: np.ndarray
     steps: np.ndarray
-    messages: list[str]
+    messages: dict[int, str]
 
     @property
-    def failed(self) -> np.ndarray:
-        return np.array([bool(message) for message in self.messages], dtype=bool)
+    def count(self) -> int:
+        return self.end.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Study:
             march(job)
         status = job.last[:, 0]
         good = (status == DONE) | (status == EVENT)
-        messages = [""] * count
+        messages = dict[int, str]()
         values = self._values(job, good)
         end, event = job.last[:, 1].copy(), np.where(status == EVENT, job.last[:, 3], -1.0)
         steps = job.last[:, 2].copy()
@@ -161,7 +161,8 @@ class Study:
                 return
             found = solve_member(self, self._inputs_of(columns[row]))
             values[row], end[row], event[row], steps[row] = found[:4]
-            messages[row] = found[4] or ("" if found[5] else "failed")
+            if not found[5]:
+                messages[row] = found[4] or "failed"
 
         if threads > 1 and len(left) > 1:
             with ThreadPoolExecutor(threads) as pool:
