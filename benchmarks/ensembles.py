@@ -63,9 +63,7 @@ def measure(name: str, members: int, rounds: int) -> dict[str, Any]:
 
     def solve(value: float, rtol: float = RTOL) -> hn.Solution:
         changed = {parameter: float(value)}
-        return hn.solve(
-            made.system, (0, end), made.q0, made.v0, parameters=changed, rtol=rtol, t_eval=[end]
-        )
+        return hn.solve(made.system, (0, end), made.q0, made.v0, parameters=changed, rtol=rtol, t_eval=[end])
 
     few = values[:: max(1, members // 40)]
 

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 import holonome as hn
+from holonome.ensembles import lane_loop
 from holonome.ensembles.study import Study
 from holonome.machine.cuda import CardError, available
+from holonome.machine.elementary import FUNCTIONS
+from holonome.machine.lanes import Lanes
+from holonome.machine.llvm import Writer
 from holonome.machine.ptx import ptx
 
 pytest.importorskip("xarray")
@@ -64,3 +68,20 @@ def test_a_card_computes_what_lanes_do(name):
         for device in ("cpu", "cuda")
     ]
     np.testing.assert_allclose(found[0].q.values, found[1].q.values, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_code_for_cards_computes_the_same_on_this_processor(name, monkeypatch):
+    study = study_of(name, rtol=1e-10, t_eval=[5, 10])
+    monkeypatch.setattr(lane_loop, "_lanes", lambda width, card: card_lanes(width))
+    rows = []
+    for width in (1, 4):
+        loop = lane_loop.LaneLoop(study.plan(), width)
+        rows.append(study.rows(0, 2, lambda job, loop=loop: loop(job, np.zeros(1, np.int64))))
+    np.testing.assert_allclose(rows[0].kept["q"], rows[1].kept["q"], atol=1e-9)
+    usual = study.rows(0, 2, None)
+    np.testing.assert_allclose(rows[0].kept["q"], usual.kept["q"], atol=1e-6)
+
+
+def card_lanes(width):
+    return Lanes(Writer(), width, align=8 * width, functions=FUNCTIONS, library=False)
