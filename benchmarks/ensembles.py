@@ -9,7 +9,7 @@ without any Python around it.  Ways take turns, and the best of all rounds count
 processor, so that a machine that is not quite idle will do, but for two threads against one, by the clock.
 """
 
-from __future__ import annotations  # noqa: I001
+from __future__ import annotations
 
 import argparse
 import platform
@@ -80,7 +80,9 @@ def measure(name: str, members: int, rounds: int) -> dict[str, Any]:
 
     one, two = study(1), study(2)
     ds = one.run()
-    best = dict.fromkeys(("solve", "loop", "one", "one_by_clock", "two_by_clock", "two_work"), np.inf)
+    best: dict[str, float] = dict.fromkeys(
+        ("solve", "loop", "one", "one_by_clock", "two_by_clock", "two_work"), np.inf
+    )
     for _ in range(rounds):
         best["solve"] = min(best["solve"], took(lambda: [solve(value) for value in few]) / len(few))
         with patch.object(RungeKuttaStepper, "advance", staticmethod(loop)):

@@ -3,11 +3,11 @@
 Where holonome is installed:        python benchmarks/ensembles_gpu.py prepare FOLDER
 Where the card is:    PYTHONPATH=src python benchmarks/ensembles_gpu.py run FOLDER [--members N] [--out FILE]
 
-The second needs NumPy and the driver alone, neither CasADi nor Numba nor a toolkit, and takes a minute
-or two.  `prepare` writes the PTX of every model and method, and what the runs need: 10 s of the pendulum and
-of the slider-crank, one parameter different in each member.  Every line that `run` prints is JSON: the tolerance, trajectories a
-second on the card alone, seconds to load the PTX and to copy results, the error of the first member against a
-run at a tolerance of 1e-13, and the largest distance of the pendulums from their circle.
+The second needs NumPy and the driver alone, neither CasADi nor Numba nor a toolkit, and takes a minute or
+two.  `prepare` writes the PTX of every model and method, and what the runs need: 10 s of the pendulum and of
+the slider-crank, one parameter different in each member.  Each line that `run` prints is JSON: the tolerance,
+trajectories a second on the card alone, seconds to load the PTX and to copy results, the error of the first
+member against a run at a tolerance of 1e-13, and the largest distance of the pendulums from their circle.
 """
 
 from __future__ import annotations

@@ -229,3 +229,21 @@ def test_progress_is_told():
 def test_what_is_wrong_is_said(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         hn.ensemble(PENDULUM.system, (0, 1), PENDULUM.q0, **options).run()
+
+
+def test_captured_values_that_changed_are_refused():
+    level = [0.5]
+    e = hn.ensemble(PENDULUM, (0, 1), over={"m": [1.0]}, keep={"above": lambda q: q[1] - level[0]})
+    assert float(e.run().above[0]) == pytest.approx(float(e.run().above[0]))
+    level[0] = 0.7
+    with pytest.raises(hn.ModelError, match=r"keep\['above'\]"):
+        e.run()
+
+
+def test_functions_missing_on_a_card_are_computed_on_the_processor():
+    from math import erf
+
+    system = hn.System(1.0, lambda q: [-erf(q[0])], n=1)
+    e = hn.ensemble(system, (0, 1), [1.0], over={"t_end": [0.5, 1.0]}, device="cuda")
+    assert "thread" in e.explain()
+    assert e.run().success.all()

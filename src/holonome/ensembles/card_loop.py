@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,10 @@ class CardLoop:
     """The loop in the memory of the card."""
 
     def __init__(self, plan: Plan) -> None:
+        assembly = plan.assembly(1, card=True)
         self.plan, self.card = plan, card()
         self.card.enter()
-        self._program = CardProgram(ptx(plan.assembly(1, card=True), supported(self.card)), "march")
+        self._program = CardProgram(ptx(assembly, supported(self.card)), "march")
         self.blocks = self._program.resident(THREADS) * self.card.processors
 
     def __call__(self, job: Job) -> None:
@@ -58,7 +60,20 @@ def supported(found: Card) -> str:
     return f"sm_{max(known for known in (50, 60, 70, 75, 80, 86, 89, 90) if known <= number)}"
 
 
+def missing_on_cards(study: Study) -> str:
+    """Which function the loop of a study needs that is not written out; empty if it has all."""
+    try:
+        study.plan().assembly(1, card=True)
+    except NotImplementedError as error:
+        return str(error)
+    return ""
+
+
 def card_march(study: Study) -> Callable[[Job], None]:
     """What carries out the jobs of a study on the card."""
     key = (study.observed.key, study.method)
-    return study.system.compiled.latest("card loop", key, lambda: CardLoop(study.plan()))
+    made: tuple[CardLoop, Any] = study.system.compiled.latest(
+        "card loop", key, lambda: (CardLoop(study.plan()), study.observed)
+    )
+    made[1].require_unchanged()
+    return made[0]

@@ -23,7 +23,8 @@ def chunks_on_cluster(
     client: Any, study: Study, spans: Iterable[tuple[int, int]], store: Store | None
 ) -> Iterator[tuple[int, Rows]]:
     """The results of chunks, as they are done."""
-    sent = client.scatter(study if study.assembles else replace(study, made=None), broadcast=True)
+    bare = replace(study, observed=replace(study.observed, frozen=None))
+    sent = client.scatter(bare if study.assembles else replace(bare, made=None), broadcast=True)
     place = None if store is None else (str(store.folder), store.members, store.chunk)
     left, together = iter(spans), 1
     workers = max(len(client.scheduler_info()["workers"]), 1)

@@ -11,6 +11,7 @@ from holonome.ensembles.lane_loop import Job
 from holonome.ensembles.store import Store
 from holonome.ensembles.study import Rows, Study, lane_loop
 from holonome.ensembles.study import marching as marching_on_lanes
+from holonome.machine.announcements import say_once
 from holonome.machine.interruption import Interruption
 
 CPU, CUDA = "cpu", "cuda"
@@ -35,7 +36,12 @@ def described(device: Any, study: Study, threads: int) -> str:
     if study.obstacle:
         return f"one by one, by hn.solve, because of {study.obstacle}"
     if device == CUDA:
-        return "on the graphics card, one thread a member"
+        from holonome.ensembles.card_loop import missing_on_cards
+
+        missing = missing_on_cards(study)
+        if not missing:
+            return "on the graphics card, one thread a member"
+        device = CPU
     if device == CPU:
         width = lane_loop(study).width
         return f"on {threads} thread{'s' * (threads != 1)}, {width} members at a time in each"
@@ -47,7 +53,10 @@ def marching(device: Any, study: Study, threads: int) -> Callable[[Job], None] |
     if device == CUDA and not study.obstacle:
         from holonome.ensembles.card_loop import card_march
 
-        return card_march(study)
+        try:
+            return card_march(study)
+        except NotImplementedError as error:
+            say_once("card", f"computed on the processor, as on the card {error}")
     return marching_on_lanes(study, threads)
 
 

@@ -133,6 +133,8 @@ class Ensemble:
         ({'case': 3, 'coordinate': 2}, True)
         """
         progress = checked("progress", progress)
+        self.study.system.require_unchanged()
+        self.study.observed.require_unchanged()
         store = None if self.store is None else Store.opened(self.store, self.study, self.chunk)
         collected = Collected(self.study, self.reduction, self.members, store)
         chunk = self.chunk if store is None else store.chunk
@@ -324,7 +326,7 @@ def ensemble(
         study=study,
         device=devices.checked_device(device),
         store=None if store is None else os.fspath(store),
-        chunk=usual_chunk(study) if chunk is None else checked("chunk", chunk),
+        chunk=usual_chunk(study, device) if chunk is None else checked("chunk", chunk),
         threads=devices.cores() if threads is None else checked("ensemble.threads", threads),
         reduction=read_reduction(reduce, study.observed, store),
     )

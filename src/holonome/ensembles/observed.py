@@ -5,7 +5,7 @@ end a run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -14,6 +14,8 @@ import numpy as np
 from holonome.arguments import shown
 from holonome.machine.supplied import Supplied
 from holonome.problem.event import Event, as_events
+from holonome.problem.frozen_values import require_unchanged
+from holonome.tracing import Captured, Frozen
 
 RESERVED = ("end", "event", "steps", "success", "message", "t", "coordinate", "state", "member")
 """Names in the dataset that are taken."""
@@ -39,6 +41,23 @@ class Observed:
 
     quantities: tuple[Quantity, ...]
     events: tuple[Event, ...]
+    frozen: Frozen | None = None
+    """What their functions have captured."""
+
+    @property
+    def functions(self) -> list[tuple[str, Any]]:
+        """All functions, with what messages call them."""
+        kept = [
+            (f"keep[{quantity.name!r}]", quantity.function)
+            for quantity in self.quantities
+            if quantity.function is not None
+        ]
+        return kept + [(f"until[{i}]", event.function) for i, event in enumerate(self.events)]
+
+    def require_unchanged(self) -> None:
+        """ModelError if a value that a function has captured is another one than when it was traced."""
+        if self.frozen is not None:
+            require_unchanged(self.frozen)
 
     @property
     def size(self) -> int:
@@ -172,4 +191,11 @@ def read_observed(system: Any, keep: Any, until: Any) -> Observed:
     for i, event in enumerate(events):
         if event.action is not None:
             raise ValueError(f"until[{i}]: its action has no effect, as the run ends there; leave it out")
-    return Observed(tuple(quantities), events)
+    return _frozen(system, Observed(tuple(quantities), events))
+
+
+def _frozen(system: Any, observed: Observed) -> Observed:
+    """The same, tried out, and with what its functions have captured."""
+    read = [(role, Captured(function)) for role, function in observed.functions]
+    observed.expressions(system, ca.SX.sym("motion", system.state_size), ca.SX.sym("lam", system.m))
+    return replace(observed, frozen=Frozen([(role, captured.settled()) for role, captured in read]))

@@ -13,6 +13,7 @@ from holonome.ensembles.study import Study
 from holonome.solving import arguments
 
 _FEWEST, _MOST, _BYTES, _CHUNKS = 512, 65_536, 1 << 26, 32
+_ON_CARD = 1 << 22
 
 
 class FirstStart:
@@ -118,11 +119,13 @@ def wanted_times(t_eval: Any, design: Design, t0: float, t1: float) -> np.ndarra
     return arguments.wanted_times(t_eval, float(np.max(low)), float(np.min(high)))
 
 
-def usual_chunk(study: Study) -> int:
+def usual_chunk(study: Study, device: Any) -> int:
     """Members that are computed together: enough to keep all lanes busy, so few that their results need
     little memory and it is often told how far it is.
     """
     times = 1 if study.times is None else study.times.size
     size = 8 * (times * study.observed.size + LAST + study.system.state_size)
+    if device == "cuda" and not study.obstacle:
+        return max(1, min(_ON_CARD, 16 * _BYTES // size))
     few = max(_FEWEST, -(-study.design.members // _CHUNKS))
     return max(1, min(few, _MOST, _BYTES // size))

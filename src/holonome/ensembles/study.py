@@ -200,9 +200,12 @@ class Study:
 
 def lane_loop(study: Study) -> LaneLoop:
     """The compiled loop of a study; equal ones share it, for as long as the process lives."""
-    return study.system.compiled.latest(
-        "lane loop", (study.observed.key, study.method), lambda: LaneLoop(study.plan())
+    key = (study.observed.key, study.method)
+    made: tuple[LaneLoop, Any] = study.system.compiled.latest(
+        "lane loop", key, lambda: (LaneLoop(study.plan()), study.observed)
     )
+    made[1].require_unchanged()
+    return made[0]
 
 
 def marching(study: Study, threads: int) -> Callable[[Job], None] | None:

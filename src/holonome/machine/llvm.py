@@ -70,6 +70,9 @@ class Writer:
         )
         return "\n".join([*sorted(self.declarations), self.body(head, f"i32 {status}")])
 
+    def nonzero(self, value: str) -> str:
+        return self.value(f"fcmp une double {value}, 0.0")
+
     def body(self, head: str, result: str) -> str:
         """All lines as a function that begins like this, without the declarations."""
         return "\n".join([f"{head} {{", *self.lines, f"ret {result}", "}", ""])
