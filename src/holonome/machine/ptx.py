@@ -23,7 +23,7 @@ def _target() -> llvm.Target:
 def ptx(assembly: str, architecture: str = "sm_70") -> str:
     """The PTX of a module; ``architecture`` is the oldest generation of cards that it shall run on."""
     machine = _target().create_target_machine(cpu=architecture, opt=3)
-    module = llvm.parse_assembly(f'target triple = "{TRIPLE}"\n{assembly}')
-    module.data_layout = str(machine.target_data)
+    layout = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
+    module = llvm.parse_assembly(layout + assembly)
     simplify(module, machine)
     return machine.emit_assembly(module)
