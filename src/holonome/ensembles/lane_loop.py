@@ -84,7 +84,7 @@ class Plan:
 
 def _lanes(width: int, card: bool) -> Lanes:
     functions = FUNCTIONS if card else {}
-    return Lanes(Writer(), width, align=8 * width, functions=functions, library=not card)
+    return Lanes(Writer(), width, align=8 * width, functions=functions, library=not card, card=card)
 
 
 def obstacle(system: Any) -> str:

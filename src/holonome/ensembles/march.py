@@ -104,7 +104,7 @@ class March:
         self.e, self.projected = cells("e", size + 1), cells("projected", 3 * size - coordinates)
         self.atol, self.late = cells("atol", size), cells("late", size)
         self.seen = cells("seen", observed)
-        names = "t t_end t_next direction h log_error after_rejection starting status member row tried hits"
+        names = "t t_end t_next direction h log_error after_rejection starting status member row tried hits upcoming"
         for name in f"{names} scale_q scale_v kappa span".split():
             setattr(self, name, cells(name))
         self.before = cells("before", len(directions))
@@ -126,6 +126,8 @@ class March:
     row: Cells
     tried: Cells
     hits: Cells
+    upcoming: Cells
+    threads: Real
     scale_q: Cells
     scale_v: Cells
     kappa: Cells
@@ -172,6 +174,8 @@ class March:
             if cells not in (*many, self.seen, self.before):
                 cells[0] = 0.0
         self.member[0], self.status[0] = -1.0, DONE
+        if code.lanes.card:
+            self.upcoming[0], self.threads = code.thread()
 
     def _renew(self) -> None:
         """Lanes that are done write their result and take the next trajectory."""
@@ -185,10 +189,20 @@ class March:
                     code.keep(cells.at(0, lane), "%last", code.whole("add", first, i))
                 for c in range(self.size):
                     code.keep(self.y.at(c, lane), "%last", code.whole("add", first, LAST + c))
-            number = write.value("atomicrmw add ptr %counter, i64 1 monotonic")
+            number = self._next_number(lane)
             self.status.put(0, lane, IDLE)
             with code.when(write.value(f"icmp slt i64 {number}, %members")):
                 self._take(lane, number)
+
+    def _next_number(self, lane: str) -> str:
+        """Of the trajectory that a lane takes next: from the counter; on a card, where a counter for so many
+        threads would be a bottleneck, every thread has its own ones.
+        """
+        if not self.code.lanes.card:
+            return self.code.write.value("atomicrmw add ptr %counter, i64 1 monotonic")
+        number = self.upcoming.at(0, lane)
+        self.upcoming.put(0, lane, number + self.threads)
+        return self.code.write.value(f"fptosi double {number.name} to i64")
 
     def _input(self, number: str, i: int) -> Real:
         """An input of a trajectory: a column of the table, or the same for all."""
@@ -276,11 +290,16 @@ class March:
         self._report(accept, accept & reaches, stop)
 
     def _sum(self, coefficients: np.ndarray, c: int) -> Real:
-        """Σ a_j k_j[c], in two halves that do not wait for each other."""
+        """Σ a_j k_j[c], in two halves that do not wait for each other; on a card, where other threads use the
+        time, as one sum, with one operation less.
+        """
         sums: list[Real] = []
         for turn, j in enumerate(np.flatnonzero(np.abs(coefficients) > _ROUNDED).tolist()):
             product = self.k[j][c] * float(coefficients[j])
-            sums = [*sums, product] if turn < 2 else [sums[1], sums[0] + product]
+            if turn and self.code.lanes.card:
+                sums = [sums[0] + product]
+            else:
+                sums = [*sums, product] if turn < 2 else [sums[1], sums[0] + product]
         if not sums:
             return self.code.number(0.0)
         return sums[0] + sums[1] if len(sums) == 2 else sums[0]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from holonome.machine.elementary import exponential, logarithm
 from holonome.machine.lanes import Lanes
@@ -55,10 +56,10 @@ class Real:
         return self._value("fmul", self._of(other), self.name)
 
     def __truediv__(self, other: Real | float) -> Real:
-        return self._value("fdiv", self.name, self._of(other))
+        return Real(self.lanes, self.lanes.quotient(self.name, self._of(other)))
 
     def __rtruediv__(self, other: float) -> Real:
-        return self._value("fdiv", self._of(other), self.name)
+        return Real(self.lanes, self.lanes.quotient(self._of(other), self.name))
 
     def __neg__(self) -> Real:
         return self._value("fneg", self.name)
@@ -201,7 +202,7 @@ class Code:
 
     def __init__(self, lanes: Lanes) -> None:
         self.lanes, self.write = lanes, lanes.write
-        self.one = Lanes(self.write, 1, functions=lanes.functions, library=lanes.library)
+        self.one = replace(lanes, width=1, align=8)
         self._cells: list[str] = []
 
     def label(self) -> str:
@@ -271,6 +272,21 @@ class Code:
                 f"store i{width} {write.value(f'and i{width} {left}, {less}')}, ptr %left{label}"
             )
             yield write.value(f"zext i{width} {place} to i64")
+
+    def thread(self) -> tuple[Real, Real]:
+        """On a card: the number of this thread, and how many there are."""
+        found = []
+        for register in ("ctaid", "ntid", "tid", "nctaid"):
+            name = f"@llvm.nvvm.read.ptx.sreg.{register}.x"
+            self.write.declarations.add(f"declare i32 {name}()")
+            found.append(self.write.value(f"call i32 {name}()"))
+        block, size, own, blocks = found
+        first = self.write.value(f"add i32 {self.write.value(f'mul i32 {block}, {size}')}, {own}")
+        count = self.write.value(f"mul i32 {blocks}, {size}")
+        number, total = (
+            Real(self.one, self.write.value(f"uitofp i32 {value} to double")) for value in (first, count)
+        )
+        return number, total
 
     def call(self, function: str, t: Real, *pointers: str) -> Real:
         """A part on vectors (:func:`holonome.machine.llvm.part`); the margin that it returns."""

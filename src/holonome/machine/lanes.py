@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holonome.machine.llvm import Writer
 
 FLAGS = "contract arcp"
-_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
 _COMPARISONS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INSTRUCTIONS = {
     "sqrt": "sqrt",
@@ -35,7 +35,8 @@ class Lanes:
     """Vectors of ``width`` doubles, or plain doubles for a width of one; methods write one instruction.
 
     ``functions`` are written in line instead of calls of the mathematical library of C, by name; where there
-    is no library it must have them all.  ``align`` is what is known of addresses.
+    is no library it must have them all.  ``align`` is what is known of addresses, ``card`` says that the code
+    is for a graphics card.
     """
 
     write: Writer
@@ -43,6 +44,7 @@ class Lanes:
     align: int = 8
     functions: dict[str, Callable[..., str]] = field(default_factory=dict)
     library: bool = True
+    card: bool = False
 
     @property
     def real(self) -> str:
@@ -95,6 +97,19 @@ class Lanes:
         """The product a b plus c, rounded once."""
         return self.instruction("fma", a, b, c)
 
+    def quotient(self, a: str, b: str) -> str:
+        """a / b.  On a card, which has no instruction for it, a times the reciprocal, from an approximate one
+        by Newton's method; within two units in the last place, and no number where b is 0 or not finite.
+        """
+        if not self.card or b.startswith("0x"):
+            return self.value(f"fdiv {FLAGS}", a, b)
+        name, one = "@llvm.nvvm.rcp.approx.ftz.d", self.number(1.0)
+        self.write.declarations.add(f"declare double {name}(double)")
+        inverse, less = self.write.value(f"call double {name}(double {b})"), self.value("fneg", b)
+        for _ in range(2):
+            inverse = self.fma(inverse, self.fma(less, inverse, one), inverse)
+        return inverse if a == one else self.value(f"fmul {FLAGS}", a, inverse)
+
     def call(self, name: str, operands: Sequence[str]) -> str:
         """A function of the mathematical library of C, lane by lane."""
         given = [self.scattered(operand, self.width) for operand in operands]
@@ -111,6 +126,8 @@ class Lanes:
         """One operation of a program; those without an instruction call the mathematical library of C, which
         has them under the same name, unless they are written out.
         """
+        if name == "div":
+            return self.quotient(*a)
         if name in _BINARY:
             return self.value(f"{_BINARY[name]} {FLAGS}", *a)
         if name in _INSTRUCTIONS:
@@ -125,7 +142,7 @@ class Lanes:
             case "twice":
                 return self.value(f"fadd {FLAGS}", a[0], a[0])
             case "inv":
-                return self.value(f"fdiv {FLAGS}", self.number(1.0), a[0])
+                return self.quotient(self.number(1.0), a[0])
             case "not":
                 return self.as_number(self.value("fcmp oeq", a[0], self.number(0.0)))
             case "and" | "or":
