@@ -2,6 +2,8 @@
 the same whatever else is computed beside them.
 """
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -247,3 +249,19 @@ def test_functions_missing_on_a_card_are_computed_on_the_processor():
     e = hn.ensemble(system, (0, 1), [1.0], over={"t_end": [0.5, 1.0]}, device="cuda")
     assert "thread" in e.explain()
     assert e.run().success.all()
+
+
+def test_interrupted_runs_keep_what_is_done():
+    e = hn.ensemble(PENDULUM, (0, 10), over={"gravity": np.linspace(9, 10, 4000)}, chunk=200, threads=1)
+    whole = e.run()
+
+    def stop(fraction, text):
+        if fraction > 0.2:
+            signal.raise_signal(signal.SIGINT)
+
+    part = e.run(progress=stop)
+    done = part.success.values
+    assert 800 < done.sum() < 4000
+    np.testing.assert_array_equal(part.q.values[done], whole.q.values[done])
+    assert set(part.message.values[~done]) == {"not computed"}
+    assert np.isnan(part.q.values[~done]).all()
