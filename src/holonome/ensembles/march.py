@@ -104,8 +104,8 @@ class March:
         self.e, self.projected = cells("e", size + 1), cells("projected", 3 * size - coordinates)
         self.atol, self.late = cells("atol", size), cells("late", size)
         self.seen = cells("seen", observed)
-        names = "t t_end t_next direction h log_error after_rejection starting status member row tried hits upcoming"
-        for name in f"{names} scale_q scale_v kappa span".split():
+        own = "t t_end t_next direction h log_error after_rejection starting status member row tried hits"
+        for name in f"{own} upcoming scale_q scale_v kappa span".split():
             setattr(self, name, cells(name))
         self.before = cells("before", len(directions))
         for name in ["searching", "guess", "beyond", "low", "high", "side", "which", "searched"]:
