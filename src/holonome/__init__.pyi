@@ -2,6 +2,7 @@
 
 from holonome import bodies as bodies
 from holonome import control as control
+from holonome import ensembles as ensembles
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
@@ -37,6 +38,8 @@ from holonome.coupling.result import CoupledSolution as CoupledSolution
 from holonome.dynamics.start import Start as Start
 from holonome.dynamics.start import consistent as consistent
 from holonome.dynamics.state import State as State
+from holonome.ensembles.ensemble import Ensemble as Ensemble
+from holonome.ensembles.ensemble import ensemble as ensemble
 from holonome.errors import ContradictoryConstraints as ContradictoryConstraints
 from holonome.errors import HolonomeError as HolonomeError
 from holonome.errors import InconsistentStart as InconsistentStart

@@ -293,6 +293,11 @@ ARGUMENTS: dict[str, Kind] = {
     "max_iterations": whole(2),
     "threads": TRUTH,
     "check": TRUTH,
+    # ensembles
+    "members": whole(0),
+    "seed": whole(0),
+    "chunk": whole(1),
+    "ensemble.threads": whole(1),
     # drawings and events
     "links": each(each(TEXT, "", least=2, most=2), "pairs of names"),
     "springs": each(each(TEXT, "", least=2, most=2), "pairs of names"),

@@ -1,11 +1,11 @@
 """The command ``holonome``: a demo, runs of mechanisms and of your own models, comparisons of methods,
-animations, reproduction of the papers.
+studies, animations, reproduction of the papers.
 
 Each command has its own file. Modules that take long to load are imported inside the functions that need
 them, so that ``--help`` and completion respond at once.
 """
 
-from holonome.cli import analysis, animate, compare, demo, doctor, lists, new, reproduce, run
+from holonome.cli import analysis, animate, compare, demo, doctor, lists, new, reproduce, run, study
 from holonome.cli.app import app, main
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "new",
     "reproduce",
     "run",
+    "study",
 ]

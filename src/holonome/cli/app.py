@@ -35,7 +35,7 @@ class _Commands(_PlainFlags, TyperGroup):
     """Commands whose errors are one sentence on stderr."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "new", "run", "animate", "compare", "equilibrium", "modes", "response"]
+        order = ["demo", "new", "run", "study", "animate", "compare", "equilibrium", "modes", "response"]
         order += ["reproduce", "mechanisms", "methods", "doctor"]
         return sorted(
             super().list_commands(ctx),

@@ -67,14 +67,17 @@ def kernel(
     return compiled(text, "kernel", 2 if optimised else 0, program.cost)
 
 
-def compiled(text: str, name: str, level: int = 2, instructions: int = 0) -> Kernel:
-    """Machine code of LLVM assembly, from the cache if it is there."""
-    path = files.path_of([text, str(level), *host(), ".".join(map(str, llvm.llvm_version_info))])
+def compiled(text: str, name: str, level: int = 2, instructions: int = 0, simplified: bool = False) -> Kernel:
+    """Machine code of LLVM assembly, from the cache if it is there; ``simplified`` before, if it has loops
+    and variables in memory.
+    """
+    how = f"{level}{'s' * simplified}"
+    path = files.path_of([text, how, *host(), ".".join(map(str, llvm.llvm_version_info))])
     stored = files.read(path)
     if stored is not None:
         with contextlib.suppress(Exception):
             return Kernel(stored, name, instructions)
-    code = _compile(text, level)
+    code = _compile(text, level, simplified)
     files.write(path, code)
     return Kernel(code, name, instructions)
 
@@ -94,9 +97,26 @@ def _machine(level: int) -> llvm.TargetMachine:
     )
 
 
-def _compile(text: str, level: int) -> bytes:
+def simplify(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Put variables into registers, parts in line where they ask for it, and leave out what is not needed."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_dead_store_elimination_pass()
+    passes.add_aggressive_dce_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
+def _compile(text: str, level: int, simplified: bool) -> bytes:
     machine = _machine(level)
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
+    if simplified:
+        simplify(module, machine)
     return machine.emit_object(module)

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holonome.machine.llvm import Lanes, Writer
+    from holonome.machine.lanes import Lanes
+    from holonome.machine.llvm import Writer
 
 SINE = (
     -0.16666666666666632,
@@ -65,11 +66,8 @@ def _group(write: Writer, angles: Sequence[str]) -> list[tuple[str, str]]:
     write.lines += [f"br i1 {near}, label %near{label}, label %far{label}", f"far{label}:"]
     far = [[write.call(f"llvm.{name}.f64", [angle]) for angle in angles] for name in ("sin", "cos")]
     write.lines += [f"br label %both{label}", f"near{label}:"]
-    r, rho, quadrant = _reduced(lanes, x)
-    sine, cosine = _near_zero(lanes, r, rho)
-    even = lanes.value("icmp eq", lanes.value("and", quadrant, lanes.integer(1)), lanes.integer(0))
-    pairs = ((sine, cosine, quadrant), (cosine, sine, lanes.value("add", quadrant, lanes.integer(1))))
-    found = [lanes.scattered(_with_sign(lanes, lanes.select(even, a, b), at), count) for a, b, at in pairs]
+    pairs = _both(lanes, x)
+    found = [lanes.scattered(pair, count) for pair in pairs]
     write.lines += [f"br label %both{label}", f"both{label}:"]
     sines, cosines = (
         [
@@ -79,6 +77,45 @@ def _group(write: Writer, angles: Sequence[str]) -> list[tuple[str, str]]:
         for both in zip(found, far, strict=True)
     )
     return list(zip(sines, cosines, strict=True))
+
+
+def sine_and_cosine(lanes: Lanes, x: str) -> tuple[str, str]:
+    """Both functions of one angle in each lane.  An angle far off does not change what the others get; where
+    there is no library, it gets NaN.
+    """
+    near = lanes.value("fcmp olt", lanes.fabs(x), lanes.number(LARGEST))
+    found = _both(lanes, x)
+    if not lanes.library:
+        sine, cosine = (lanes.select(near, value, lanes.number(float("nan"))) for value in found)
+        return sine, cosine
+    write, label = lanes.write, len(lanes.write.lines)
+    all_near = lanes.all_true(near)
+    write.lines += [
+        f"br label %from{label}",
+        f"from{label}:",
+        f"br i1 {all_near}, label %both{label}, label %far{label}",
+        f"far{label}:",
+    ]
+    far = [
+        lanes.select(near, value, lanes.call(f"llvm.{name}.f64", [x]))
+        for name, value in zip(("sin", "cos"), found, strict=True)
+    ]
+    write.lines += [f"br label %both{label}", f"both{label}:"]
+    sine, cosine = (
+        write.value(f"phi {lanes.real} [{a}, %from{label}], [{b}, %far{label}]")
+        for a, b in zip(found, far, strict=True)
+    )
+    return sine, cosine
+
+
+def _both(lanes: Lanes, x: str) -> tuple[str, str]:
+    """Sine and cosine of near angles."""
+    r, rho, quadrant = _reduced(lanes, x)
+    sine, cosine = _near_zero(lanes, r, rho)
+    even = lanes.value("icmp eq", lanes.value("and", quadrant, lanes.integer(1)), lanes.integer(0))
+    pairs = ((sine, cosine, quadrant), (cosine, sine, lanes.value("add", quadrant, lanes.integer(1))))
+    first, second = (_with_sign(lanes, lanes.select(even, a, b), at) for a, b, at in pairs)
+    return first, second
 
 
 def _reduced(lanes: Lanes, x: str) -> tuple[str, str, str]:

@@ -1,11 +1,18 @@
 """Pictures of solutions: motion, paths, phase plots, coordinates and forces over time, drift, energy, steps,
-matrices, and comparisons of methods.
+matrices, comparisons of methods, and ensembles.
 
 Every function draws into the given axes, or into a new figure, and returns the axes. matplotlib is loaded on
 first use. Figures are created without pyplot, so that no display is needed, unless pyplot or a notebook is in
 use and could show them.
 """
 
+from holonome.plot.ensembles import (
+    plot_bands,
+    plot_density,
+    plot_parallel,
+    plot_passage,
+    plot_response,
+)
 from holonome.plot.matrix import plot_condition, plot_sparsity
 from holonome.plot.motion import plot_motion, plot_path, plot_phase
 from holonome.plot.over_time import (
@@ -30,8 +37,10 @@ __all__ = [
     "SMALLEST",
     "house_style",
     "new_figure",
+    "plot_bands",
     "plot_comparison",
     "plot_condition",
+    "plot_density",
     "plot_drift",
     "plot_energy",
     "plot_inputs",
@@ -39,10 +48,13 @@ __all__ = [
     "plot_joints",
     "plot_motion",
     "plot_multipliers",
+    "plot_parallel",
+    "plot_passage",
     "plot_path",
     "plot_phase",
     "plot_positions",
     "plot_reactions",
+    "plot_response",
     "plot_solution",
     "plot_sparsity",
     "plot_states",
