@@ -15,9 +15,7 @@ import holonome as hn
 
 m = hn.Mechanism("four-bar", gravity=(0, -9.81))
 crank = m.body("crank", 0.4, 0.0053, center=(0.2, 0), points={"A": (0, 0), "B": (0.4, 0)})
-coupler = m.body(
-    "coupler", 0.9, 0.061, center=(0.45, 0), points={"B": (0, 0), "C": (0.9, 0), "P": (0.5, 0.4)}
-)
+coupler = m.body("coupler", 0.9, 0.061, center=(0.45, 0), points={"B": (0, 0), "C": (0.9, 0), "P": (0.5, 1)})
 rocker = m.body("rocker", 0.7, 0.0286, center=(0.35, 0), points={"C": (0.7, 0), "D": (0, 0)})
 m.revolute("A", m.ground.at(0, 0), crank["A"])
 m.revolute("B", crank["B"], coupler["B"])
