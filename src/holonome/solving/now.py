@@ -30,6 +30,14 @@ class Now:
         self.parameter_values = system.parameters.flat[:, None]
         self._named = system.named_results(self)
 
+    def parts(self, solved: bool = False) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+        """As of a solution in one piece."""
+        return [(self.system, self.t, np.concatenate([self.q, self.v, self.s]).T)]
+
+    @property
+    def multipliers_of_pieces(self) -> list[np.ndarray]:
+        return [self.lam]
+
     @classmethod
     def of(cls, solution: Any) -> Now:
         """A solution of one point."""
@@ -65,10 +73,10 @@ def single(result: Any) -> Any:
 
 
 def _single(name: str, value: Any) -> Any:
-    if name in _KEPT or not isinstance(value, np.ndarray | dict | list):
-        return value
-    if isinstance(value, list):
+    if name == "status":
         return value[0]
+    if name in _KEPT or not isinstance(value, np.ndarray | dict):
+        return value
     if isinstance(value, dict):
         return {key: float(entry[0]) for key, entry in value.items()}
     value = value[0] if name == "matrix" else value[..., 0]
