@@ -521,6 +521,7 @@ def test_an_error_that_is_not_projected_asks_for_more_steps():
         run = hn.solve(pendulum.system, (0, 5), pendulum.q0, pendulum.v0, method=method, rtol=1e-8, atol=1e-8)
         steps[projected] = run.steps
     assert steps[False] > 1.05 * steps[True]
-    explicit = hn.Method(hn.CoordinateProjection(projects_error=False), hn.RungeKutta("dop853"))
-    with pytest.raises(ValueError, match="BDF only"):
-        hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=explicit)
+    for integrator in (hn.RungeKutta("dop853"), hn.Radau()):
+        method = hn.Method(hn.CoordinateProjection(projects_error=False), integrator)
+        with pytest.raises(ValueError, match="BDF only"):
+            hn.solve(pendulum.system, (0, 1), pendulum.q0, pendulum.v0, method=method)

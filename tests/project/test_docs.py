@@ -108,6 +108,7 @@ def test_recipes_are_the_examples():
         "five_bar_robot.py",
         "stokes_flow.py",
         "driven_cavity.py",
+        "energy.py",
         "four_bar.py",
         "stewart_platform.py",
     }

@@ -97,8 +97,6 @@ class CoordinateProjection(Formulation):
         return self if wanted else self.formulation.with_projection(False)
 
     def rate(self, system: System) -> int:
-        if not self.projects_error:
-            raise ValueError("projects_error: it has a meaning for BDF only; leave it out")
         return self.formulation.rate(system)
 
     def residual(self, model: Model) -> Residual:

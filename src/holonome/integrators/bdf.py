@@ -76,6 +76,7 @@ class BDF(Integrator):
     newton_tolerance: float = 0.01
     rate_floor: float = 0.1
     needs: ClassVar[tuple[str, ...]] = ("residual", "sequence")
+    tests_whole_error: ClassVar[bool] = True
 
     @classmethod
     def dassl(cls, max_order: int = 5) -> BDF:

@@ -67,6 +67,7 @@ class Integrator(ABC):
 
     needs: ClassVar[tuple[str, ...]] = ()
     fixed_step: ClassVar[bool] = False  # whether its steps are never chosen by the tolerances
+    tests_whole_error: ClassVar[bool] = False  # whether the error can be tested before it is projected
     step: float | None = None
 
     @property

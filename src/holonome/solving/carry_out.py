@@ -39,6 +39,8 @@ def new_stepper(
     reason = formulation.refuses(system)
     if reason:
         raise ValueError(f"method: {reason}")
+    if not (formulation.projects_error or method.integrator.tests_whole_error):
+        raise ValueError("projects_error: it has a meaning for BDF only; leave it out")
     if not system.mechanical and method.integrator.form(formulation) != "sequence":
         raise ValueError(
             f"method: {name!r} is made for mechanical systems; for {system!r} use 'srm' or "
