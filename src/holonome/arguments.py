@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,6 +194,7 @@ POSITIVE_OR_INFINITE = number("a positive number", lambda x: x > 0)
 NOT_NEGATIVE = number("a number that is not negative", lambda x: 0 <= x < math.inf)
 NAMES = each(TEXT, "a list of names")
 NUMBERS = numbers("a finite real number or an array of them")
+PATH = of_type("a path", str, PathLike)
 TIMES = numbers("a one-dimensional array of times", lambda times: times.ndim == 1)
 
 ARGUMENTS: dict[str, Kind] = {

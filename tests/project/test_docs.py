@@ -109,6 +109,7 @@ def test_recipes_are_the_examples():
         "stokes_flow.py",
         "driven_cavity.py",
         "energy.py",
+        "many_pendulums.py",
         "four_bar.py",
         "stewart_platform.py",
     }

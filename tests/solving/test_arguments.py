@@ -56,6 +56,7 @@ BAD = {
 TRUTHS = {"True"}
 NUMBERS = {"zero", "half", "negative", "huge"}
 POSITIVE = {"half", "huge"}
+NOT_FINITE = {"nan", "inf", "-inf"}
 EMPTY = {"empty list", "empty array"}
 TEXTS = {"text", "digits", "empty text"}
 MUTABLE = EMPTY | {
@@ -510,6 +511,105 @@ CALLS: dict[str, tuple] = {
         },
     ),
     "RungeKutta": (hn.RungeKutta, {}, {"name": set(), "step": POSITIVE | {"None"}}),
+    "Radau": (
+        hn.Radau,
+        {},
+        {"order": set(), "step": POSITIVE | {"None"}, "newton_tolerance": POSITIVE | {"None"}},
+    ),
+    "Rattle": (hn.Rattle, {"step": 0.1}, {"step": POSITIVE | {"None"}, "order": set()}),
+    "GeneralizedAlpha": (hn.GeneralizedAlpha, {}, {"rho_inf": {"zero"}, "step": POSITIVE | {"None"}}),
+    "Taylor": (hn.Taylor, {}, {"order": {"None"}, "step": POSITIVE | {"None"}}),
+    "equilibrium": (
+        hn.equilibrium,
+        {"system": PENDULUM, "guess": [0.0, -1.0]},
+        {
+            "system": set(),
+            "guess": {"list of numbers"},
+            "start": {"None"},
+            "speed": {"None"},
+            "free": EMPTY,
+            "fixed": EMPTY,
+            "t": NUMBERS,
+            "parameters": {"None"},
+            "inputs": {"None"},
+        },
+    ),
+    "linearize": (
+        hn.linearize,
+        {"system": PENDULUM, "state": [0.0, -1.0]},
+        {
+            "system": set(),
+            "state": set(),
+            "start": {"None"},
+            "inputs": EMPTY | {"None"},
+            "outputs": {"None", "empty list"},
+        },
+    ),
+    "kinematics": (
+        hn.kinematics,
+        {"system": MECHANISM, "drive": "A", "values": [0.1, 0.2]},
+        {
+            "system": set(),
+            "drive": set(),
+            "values": {"list of numbers"},
+            "t": {"None", "list of numbers"},
+            "rate": {"None", "list of numbers", *NUMBERS},
+            "acceleration": {"None", "list of numbers", *NUMBERS},
+            "guess": NUMBERS | {"None"},
+            "start": {"None"},
+            "parameters": {"None"},
+            "inputs": {"None"},
+        },
+    ),
+    "workspace": (
+        hn.workspace,
+        {"system": MECHANISM, "drives": {"A": [0.1, 0.2]}},
+        {
+            "system": set(),
+            "drives": set(),
+            "guess": NUMBERS | {"None"},
+            "start": {"None"},
+            "parameters": {"None"},
+            "inputs": {"None"},
+        },
+    ),
+    "ensemble": (
+        lambda system, t_span, q0, over, **given: hn.ensemble(system, t_span, q0, over=over, **given).run(),
+        {"system": DRIVEN, "t_span": (0, 0.1), "q0": [1.0], "over": {"k": [1.0, 2.0]}},
+        {
+            "system": set(),
+            "t_span": {"list of numbers"},
+            "q0": NUMBERS | NOT_FINITE,  # members that fail
+            "v0": NUMBERS | NOT_FINITE | {"None"},
+            "over": set(),
+            "start": {"None"},
+            "speed": {"None"},
+            "s0": {"None"},
+            "t_eval": {"None"},
+            "keep": {"None"},
+            "until": EMPTY | {"None"},
+            "reduce": TRUTHS | {"None"},
+            "members": {"None"},
+            "seed": {"zero"},
+            "method": set(),
+            "rtol": {"zero"},
+            "atol": POSITIVE | {"None", "list of numbers"},
+            "first_step": POSITIVE | {"None", "inf"},
+            "max_step": POSITIVE | {"inf"},
+            "max_steps": set(),
+            "parameters": {"None"},
+            "inputs": {"None"},
+            "repair": TRUTHS,
+            "chunk": {"None"},
+            "device": set(),
+            "threads": {"None"},
+        },
+    ),
+    "ensemble, store": (
+        lambda store: hn.ensemble(DRIVEN, (0, 0.1), [1.0], over={"k": [1.0]}, store=store),
+        {"store": "study.zarr"},
+        {"store": TEXTS | {"None"}},
+    ),
     "SRM": (
         hn.SRM,
         {},
@@ -541,12 +641,12 @@ CALLS: dict[str, tuple] = {
     "CoordinateProjection": (
         hn.CoordinateProjection,
         {},
-        {"formulation": set(), "metric": set(), "relaxed": TRUTHS},
+        {"formulation": set(), "metric": set(), "relaxed": TRUTHS, "projects_error": TRUTHS},
     ),
     "CoordinateSplit": (
         hn.CoordinateSplit,
         {},
-        {"iteration": set(), "refresh": set(), "error_test": set()},
+        {"iteration": set(), "refresh": set(), "error_test": set(), "mean": set()},
     ),
     "LocalIteration, solvers": (
         lambda **given: hn.solve_coupled(HALVES, (0, 0.1), [0, 0], method=hn.LocalIteration(0.1, **given)),
@@ -573,9 +673,18 @@ CALLS: dict[str, tuple] = {
 CASES = [(call, argument) for call, (_, _, tried) in CALLS.items() for argument in tried]
 RESULTS = {
     "Animation",
+    "Branch",
+    "BranchPoint",
     "Comparison",
+    "Ensemble",
+    "Equilibrium",
     "History",
+    "Kinematics",
+    "Linearization",
+    "Mode",
+    "Modes",
     "Residual",
+    "Response",
     "Snapshot",
     "Stairs",
     "Start",
@@ -583,6 +692,7 @@ RESULTS = {
     "Tableau",
     "Trial",
     "WindowSolver",
+    "Workspace",
     "animate",
     "from_sympy",
     "near",

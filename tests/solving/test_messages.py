@@ -35,6 +35,8 @@ NOT_A_NUMBER = {
 def test_not_a_number_is_the_reason_that_is_named(case, method):
     if case == "mass" and METHODS[method]:
         pytest.skip("a mass that vanishes stops Newton's method in the step before")
+    if case == "not traced" and method == "taylor":
+        pytest.skip("it refuses functions that cannot be traced")
     force, options, told = NOT_A_NUMBER[case]
     sol = hn.solve(
         pendulum(force, **options), (0, 1), [1, 0], method=method, max_steps=100_000, **METHODS[method]

@@ -4,13 +4,13 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from holonome.arguments import checked, real_number, shown
+from holonome.arguments import NAMES, read, real_number, shown
 from holonome.dynamics.start import Start
 from holonome.dynamics.state import State
 from holonome.errors import ModelError
@@ -88,22 +88,24 @@ def require_traced_constraints(system: System, what: str) -> None:
             )
 
 
-def place(subject: Given, guess: Any, start: Any, t: float, speed: Any = None) -> Place:
+def place(
+    subject: Given, guess: Any, start: Any, t: float, speed: Any = None, argument: str = "guess"
+) -> Place:
     """Where to begin: from arrays, a state, an equilibrium, the last point of a run, or values by name."""
     system = subject.system
     if guess is not None and start is not None:
-        raise ValueError("guess: start is given as well; give one of them")
+        raise ValueError(f"{argument}: start is given as well; give one of them")
     if guess is None:
-        return _by_name(subject, start, t, speed)
+        return _by_name(subject, start, t, speed, argument)
     if isinstance(guess, Solution):
         return _last(guess, system)
     if isinstance(guess, State | Start) or hasattr(guess, "lam"):
         return _of(guess, system)
     if isinstance(guess, Mapping):
-        raise ValueError("guess: values by name go into start=…; guess takes positions q, or a state")
+        raise ValueError(f"{argument}: values by name go into start=…; it takes positions q, or a state")
     if isinstance(guess, tuple) and len(guess) in (2, 3) and np.ndim(guess[0]) == 1:
-        return _numbers("guess", system, t, *guess)
-    return _numbers("guess", system, t, guess)
+        return _numbers(argument, system, t, *guess)
+    return _numbers(argument, system, t, guess)
 
 
 def _numbers(argument: str, system: System, t: float, q: Any, v: Any = None, s: Any = None) -> Place:
@@ -137,7 +139,7 @@ def _last(run: Solution, system: System) -> Place:
     return Place(float(run.t[-1]), y[:n], y[n : 2 * n], y[2 * n :])
 
 
-def _by_name(subject: Given, start: Any, t: float, speed: Any) -> Place:
+def _by_name(subject: Given, start: Any, t: float, speed: Any, argument: str) -> Place:
     system, n = subject.system, subject.system.n
     if start is not None and not isinstance(start, Mapping):
         raise ValueError(f"start: {shown(start)}; give a dict of names and values")
@@ -149,7 +151,7 @@ def _by_name(subject: Given, start: Any, t: float, speed: Any) -> Place:
             q, v, s = subject.made.initial(t, start, speed, values)
         return _numbers("start", system, t, q, v, s)
     if start is None:
-        raise ValueError("guess: missing; give positions to begin with, or start={name: value}")
+        raise ValueError(f"{argument}: missing; give positions to begin with, or start={{name: value}}")
     y = np.zeros(system.state_size)
     y[2 * n :] = list(system.states.values())
     for name, value in named_numbers("start", system, start).items():
@@ -186,7 +188,7 @@ def name_list(argument: str, names: Any) -> list[str]:
     """Names, one alone or several."""
     if isinstance(names, str):
         return [names]
-    found = checked("names", list(names) if isinstance(names, Sequence) else names)
-    if found is None or len(set(found)) != len(found):
+    found = read(NAMES, argument, names)
+    if len(set(found)) != len(found):
         raise ValueError(f"{argument}: {shown(names)}; give a list of different names")
     return found

@@ -316,7 +316,7 @@ def _labels(system: System, name: str) -> list[str]:
 
 
 def _where(subject: Given, state: Any, start: Any) -> tuple[Place, np.ndarray | None]:
-    here = place(subject, state, start, 0.0)
+    here = place(subject, state, start, 0.0, argument="state")
     lam = getattr(state, "lam", None) if hasattr(type(state), "stability") else None
     return here, lam
 

@@ -31,7 +31,9 @@ def outputs_at(
     system: System, given: Sequence[Any] | str, here: Place, a: np.ndarray, lam: np.ndarray
 ) -> Outputs:
     """The outputs asked for, at a state."""
-    wanted = [given] if isinstance(given, str) or callable(given) else list(given)
+    wanted = [given] if isinstance(given, str) or callable(given) else given
+    if not isinstance(wanted, list | tuple):
+        raise ValueError(f"outputs: {shown(given)}; give names, or functions of t, q, v, s, a, lam, p, u")
     found: dict[str, ca.SX] = {}
     for number, entry in enumerate(wanted):
         found |= _expressions(system, entry, number)

@@ -19,7 +19,9 @@ CPU, CUDA = "cpu", "cuda"
 
 def checked_device(device: Any) -> Any:
     """The device, if it is one."""
-    if device in (CPU, CUDA) or all(hasattr(device, name) for name in ("submit", "scheduler_info")):
+    if (isinstance(device, str) and device in (CPU, CUDA)) or all(
+        hasattr(device, name) for name in ("submit", "scheduler_info")
+    ):
         return device
     raise ValueError(f"device: {shown(device)}; give 'cpu', 'cuda' or a dask.distributed.Client")
 

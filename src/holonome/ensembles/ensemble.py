@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holonome.arguments import checked
+from holonome.arguments import PATH, checked, read
 from holonome.ensembles import devices
 from holonome.ensembles.dataset import Collected, as_dataset
 from holonome.ensembles.design import read_design
@@ -325,7 +325,7 @@ def ensemble(
     return Ensemble(
         study=study,
         device=devices.checked_device(device),
-        store=None if store is None else os.fspath(store),
+        store=None if store is None else os.fspath(read(PATH, "store", store)),
         chunk=usual_chunk(study, device) if chunk is None else checked("chunk", chunk),
         threads=devices.cores() if threads is None else checked("ensemble.threads", threads),
         reduction=read_reduction(reduce, study.observed, store),

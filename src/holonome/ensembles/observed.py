@@ -179,7 +179,7 @@ def read_observed(system: Any, keep: Any, until: Any) -> Observed:
             if name in RESERVED:
                 raise ValueError(f"keep: the name {name!r} is taken; choose another")
             quantities.append(Quantity(name, function=function))
-    elif isinstance(keep, Sequence) and all(part in labels for part in keep):
+    elif isinstance(keep, Sequence) and all(isinstance(part, str) and part in labels for part in keep):
         quantities = [Quantity(part, labels[part]) for part in keep]
     else:
         raise ValueError(
@@ -187,7 +187,10 @@ def read_observed(system: Any, keep: Any, until: Any) -> Observed:
         )
     if not quantities:
         raise ValueError("keep: nothing is kept; leave it out")
-    events = tuple(as_events(until))
+    try:
+        events = tuple(as_events(until))
+    except TypeError as error:
+        raise TypeError(str(error).replace("events", "until", 1)) from None
     for i, event in enumerate(events):
         if event.action is not None:
             raise ValueError(f"until[{i}]: its action has no effect, as the run ends there; leave it out")

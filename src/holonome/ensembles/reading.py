@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from holonome.arguments import shown
 from holonome.ensembles.design import Design
 from holonome.ensembles.march import LAST
 from holonome.ensembles.study import Study
@@ -112,6 +114,10 @@ def refuse_times(design: Design, t0: float, t1: float) -> None:
 
 def wanted_times(t_eval: Any, design: Design, t0: float, t1: float) -> np.ndarray | None:
     """Times of output; within the time of some member."""
+    if isinstance(t_eval, Sized) and len(t_eval) == 0:
+        raise ValueError(
+            f"t_eval: {shown(t_eval)}; give at least one time, or leave it out for the end alone"
+        )
     varied = {variation.name: variation.values for variation in design.variations if variation.values.size}
     low, high = (np.append(varied.get(name, [given]), given) for name, given in (("t0", t0), ("t_end", t1)))
     if t1 > t0:
