@@ -5,8 +5,8 @@ A four-bar linkage in ten lines
 A crank AB turns about A, a coupler BC joins it to a rocker CD, and the point P of the coupler draws a curve.
 The loop is closed by the fourth hinge, which is a joint like the others.
 
-Printed: the mechanism; a check of the loop, |C − D| = 0.7 at all times; and Freudenstein's relation between
-the angles α of the crank and δ of the rocker, with the lengths a = 0.4, b = 0.9, c = 0.7, d = 1::
+Printed: the mechanism; a check of the loop, C is 0.7 away from D at all times; and Freudenstein's relation
+between the angles α of the crank and δ of the rocker, with the lengths a = 0.4, b = 0.9, c = 0.7, d = 1::
 
     (d² + a² + c² − b²) / (2 a c) + (d / a) cos δ − (d / c) cos α = cos (α − δ)
 """

@@ -40,6 +40,14 @@ def test_every_experiment_is_there_prints_and_saves(computed, tmp_path):
         "theorem-2.2",
         "theorem-4.1",
         "remark-4.1",
+        "example-6.4",
+        "equation-4.12",
+        "equation-5.2",
+        "velocity-level",
+        "turning-point",
+        "boundary-values",
+        "random-starts",
+        "initial-layer",
     ]
     assert set(computed) == {*tables, *figures}
     for name, result in computed.items():
@@ -99,10 +107,12 @@ def test_table_6_4(computed):
 
 @pytest.mark.slow
 def test_slider_crank_up_to_70(computed):
-    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by over 100."""
+    """φ₁ below 1e-3 after two iterations and below 1e-5 after three; velocity drift falls by over 100, not by
+    "about 1000".
+    """
     assert [claim.verdict for claim in computed["figure-6.1"].claims] == ["reproduced", "differs"]
-    assert computed["table-6.5"].claims[0].verdict == "reproduced"
-    first, second = computed["table-6.5"].rows
+    assert computed["table-6.5"].claims[0].verdict == "differs"
+    first, second = computed["table-6.5"].rows[:2]
     assert first.measured["velocity drift"] > 100 * second.measured["velocity drift"]
 
 
