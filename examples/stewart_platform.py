@@ -27,7 +27,7 @@ for k in range(6):
     m.prismatic(f"L{k}", lower, upper)
     m.spherical(f"S{k}", upper, head)
     m.drive(f"motor {k}", f"L{k}", law=lambda t, k=k: 1.2 + 0.1 * np.sin(3 * t) * np.cos(k))
-sol = hn.solve(m, (0, 4), start={"plate": hn.near({"position": (0, 0, 1.1)})})
+sol = hn.solve(m, (0, 4), start={"plate": hn.near({"position": (0, 0, 1.1)})}, t_eval=np.linspace(0, 4, 201))
 
 # %%
 # There is nothing to solve for but the pose, and the forces come with it.

@@ -24,7 +24,8 @@ def chunks_on_cluster(
 ) -> Iterator[tuple[int, Rows]]:
     """The results of chunks, as they are done."""
     bare = replace(study, observed=replace(study.observed, frozen=None))
-    sent = client.scatter(bare if study.assembles else replace(bare, made=None), broadcast=True)
+    # Under a name of its own: that of the same study before may still be on its way out.
+    sent = client.scatter(bare if study.assembles else replace(bare, made=None), broadcast=True, hash=False)
     place = None if store is None else (str(store.folder), store.members, store.chunk)
     left, together = iter(spans), 1
     workers = max(len(client.scheduler_info()["workers"]), 1)
