@@ -151,8 +151,8 @@ class Ensemble:
         """Chunks as they are done, each with its first member."""
         missing = range(0, self.members, chunk)
         if store is not None:
-            yield from store.held()
-            missing = store.missing()
+            missing = store.missing()  # asked once: another process may fill chunks meanwhile
+            yield from store.held(missing)
         spans = ((first, min(chunk, self.members - first)) for first in missing)
         for first, rows in devices.chunks(self.device, self.study, spans, self.threads, store):
             if interruption.requested:

@@ -12,7 +12,7 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +133,11 @@ class Store:
         done = {int(name.removeprefix("done-")) for name in os.listdir(self._marks) if name[:5] == "done-"}
         return [first for first in range(0, self.members, self.chunk) if first not in done]
 
-    def held(self) -> Iterator[tuple[int, Rows]]:
-        """The chunks that are there."""
-        missing = set(self.missing())
+    def held(self, missing: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+        """The chunks that are there, all but those."""
+        left_out = set(missing)
         for first in range(0, self.members, self.chunk):
-            if first not in missing:
+            if first not in left_out:
                 yield first, self.read(first)
 
     def read(self, first: int) -> Rows:
@@ -174,9 +174,12 @@ class Store:
         """While a chunk belongs to this process; False where it belongs to another, or is done."""
         place = self._marks / f"claim-{first}"
         with _locked(place, wait) as mine:
-            yield mine and not self.is_done(first)
-        with contextlib.suppress(OSError):
-            place.unlink()
+            try:
+                yield mine and not self.is_done(first)
+            finally:
+                if mine:
+                    with contextlib.suppress(OSError):
+                        place.unlink()
 
 
 @contextlib.contextmanager
@@ -185,18 +188,32 @@ def _locked(place: Path, wait: bool = True) -> Iterator[bool]:
     if fcntl is None:
         yield True
         return
-    with open(place, "a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                mine = True
-                break
-            except OSError:
-                mine = False
-                if not wait or Interruption.requested:
-                    break
-                time.sleep(_WAIT)
-        yield mine
+    while True:
+        with open(place, "a") as file:
+            mine = _lock(file, wait)
+            if mine and not _is_there(place, file):  # whoever held it has taken the file away meanwhile
+                continue
+            yield mine
+            return
+
+
+def _lock(file: Any, wait: bool) -> bool:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # pyright: ignore[reportOptionalMemberAccess]
+            return True
+        except OSError:
+            if not wait or Interruption.requested:
+                return False
+            time.sleep(_WAIT)
+
+
+def _is_there(place: Path, file: Any) -> bool:
+    """Whether an open file is still the one of this name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(place))
+    except OSError:
+        return False
 
 
 def _write_at_once(place: Path, content: bytes) -> None:
