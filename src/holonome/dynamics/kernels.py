@@ -175,11 +175,9 @@ class Kernels:
         template = appended(template, Context, 0, left_out=np.zeros(m), sparse=sparse)
         dense = work_memory(n, m, mg, states) if n + m <= LARGEST_DENSE else np.zeros(0)
         Context.of(template)["has_work"] = dense.size > 0
-        whole = appended(template, Context, 0, work=dense)
         if CHECKED or dense.size <= _COPIED:
-            return whole, 0
-        begin = whole.size - dense.size + DenseWork.words
-        return whole[:begin].copy(), dense.size - DenseWork.words
+            return appended(template, Context, 0, work=dense), 0
+        return appended(template, Context, 0, work=dense[: DenseWork.words]), dense.size - DenseWork.words
 
     def invariants_along(self, system: System, times: np.ndarray, states: np.ndarray) -> np.ndarray:
         """The invariants at some points, their rates of change along the motion without projection, and the

@@ -254,41 +254,62 @@ def lay_out(*parts: tuple[type[Layout], Mapping[str, Any]]) -> np.ndarray:
     Each comes with the values of its numbers and, for its vectors, lengths or values; a number that is left
     out is zero, a vector empty.  Where a vector begins is counted from the beginning of its own record.
     """
-    records: list[np.ndarray] = []
-    vectors: list[np.ndarray] = []
-    end = sum(layout.words for layout, _ in parts)
-    begin = 0
     for layout, values in parts:
         layout.refuse_unknown(values)
-        record = np.zeros(layout.words)
-        fields = layout.of(record)
+    vectors = [
+        values.get(name, 0)
+        for layout, values in parts
+        for name, kind in layout.fields.items()
+        if kind == "Vector"
+    ]
+    begin, end = 0, sum(layout.words for layout, _ in parts)
+    memory = np.zeros(end + sum(_room(_size(entries)) for entries in vectors))
+    vector = iter(vectors)
+    for layout, values in parts:
+        fields = layout.of(memory, begin)
         for name, kind in layout.fields.items():
             if kind == "Vector":
+                entries = next(vector)
                 fields[name] = end + WIDTH - begin
-                vectors.append(_framed(values.get(name, 0)))
-                end += vectors[-1].size
+                _fill(memory[end : end + _room(_size(entries))], entries)
+                end += _room(_size(entries))
             elif name in values:
                 fields[name] = values[name]
-        records.append(record)
         begin += layout.words
-    return np.concatenate([*records, *vectors])
+    return memory
 
 
-def _framed(values: Any) -> np.ndarray:
-    """A vector in memory: its length in front, padding behind, and guards in a checked build."""
-    entries = np.zeros(values) if np.ndim(values) == 0 else np.asarray(values, dtype=float)
-    room = np.full(WIDTH + padded(entries.size) + _GUARDS, _GUARD if CHECKED else 0.0)
-    room[WIDTH - 1] = entries.size
-    room[WIDTH : WIDTH + entries.size] = entries
-    return room
+def _size(entries: Any) -> int:
+    """How many numbers a vector has, of which the length or the values are given."""
+    return int(entries) if np.ndim(entries) == 0 else np.size(entries)
+
+
+def _room(size: int) -> int:
+    """A vector's place in memory: its length in front, padding behind, and guards in a checked build."""
+    return WIDTH + padded(size) + _GUARDS
+
+
+def _fill(room: np.ndarray, entries: Any) -> None:
+    """Write a vector into its place, which is zero.  Zeros are not written: memory that nobody has touched
+    costs nothing.
+    """
+    size = _size(entries)
+    room[WIDTH - 1] = size
+    if CHECKED:
+        room[WIDTH + size :] = _GUARD
+    if np.ndim(entries):
+        room[WIDTH : WIDTH + size] = entries
 
 
 def appended(memory: np.ndarray, layout: type[Layout], at: int, **vectors: np.ndarray) -> np.ndarray:
     """The memory with the vectors of these names, of the layout that begins there, moved to its end."""
     for name, values in vectors.items():
-        room = padded(memory.size)
-        layout.of(memory, at)[name] = room + WIDTH - at
-        memory = np.concatenate([memory, np.zeros(room - memory.size), _framed(values)])
+        begin = padded(memory.size)
+        layout.of(memory, at)[name] = begin + WIDTH - at
+        longer = np.zeros(begin + _room(values.size))
+        longer[: memory.size] = memory
+        _fill(longer[begin:], values)
+        memory = longer
     return memory
 
 
