@@ -10,7 +10,7 @@ import numpy as np
 
 from holonome.arguments import shown
 from holonome.ensembles.design import Design
-from holonome.ensembles.march import LAST
+from holonome.ensembles.lane import LAST
 from holonome.ensembles.study import Study
 from holonome.solving import arguments
 
