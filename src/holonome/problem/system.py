@@ -91,7 +91,7 @@ class System(StatedSystem):
     names : sequence of str, optional
         Names of the coordinates.
     n : int, optional
-        Number of coordinates, where neither ``names`` nor a mass array tells it.
+        Number of coordinates, where neither ``names`` nor a mass array gives it.
     constraint_names : sequence of str, optional
         Names of the rows of ``constraint`` and then of ``velocity_constraint``, for messages and plots.
     derivatives : dict, optional

@@ -162,7 +162,7 @@ class Evaluated(Result):
 
     @property
     def drift_in_words(self) -> str:
-        """The drift of the constraints that there are, as in "|g| ≤ 2.2e-16, |Gv| ≤ 1.3e-15"."""
+        """The drift of the levels that have constraints: "|g| ≤ 2.2e-16, |Gv| ≤ 1.3e-15"."""
         position, velocity = self.drift
         return (f"|g| ≤ {position:.1e}, " if self._kernels.position_rows else "") + f"|Gv| ≤ {velocity:.1e}"
 
@@ -171,7 +171,7 @@ def _over_part(
     system: System, address: int, size: int, dense: int, t: np.ndarray, states: np.ndarray
 ) -> np.ndarray:
     """The values of a kernel at points of one piece, (size, points).  Where λ or the unknowns cannot be
-    followed from one point to the next, they are found anew.
+    followed from one point to the next, they are searched for again.
     """
     out = np.full((t.size, size), np.nan)
     begin, fewest = 0, 64 if system.unknowns else 1

@@ -32,7 +32,7 @@ class Stairs(NamedTuple):
     values: np.ndarray
 
     def at(self, t: Any) -> Any:
-        """Its values at any times; where it jumps, that behind the jump."""
+        """Its values at any times; where it jumps, the value after the jump."""
         steps = np.maximum(np.searchsorted(self.t, t, "right") - 1, 0)
         return self.values[..., steps]
 

@@ -215,7 +215,7 @@ def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
 
 
 def refuse_in_pieces(task: Any, motion: str, controlled: bool) -> None:
-    """What cannot begin anew in the middle of a run."""
+    """What cannot begin again in the middle of a run."""
     what = "controllers" if controlled else "contacts" if task.system.contacts else "events: an action"
     if not task.system.mechanical:
         raise ValueError(f"{what}: problems of index 2 and 3 cannot be interrupted; leave it out")

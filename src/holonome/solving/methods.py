@@ -94,7 +94,7 @@ STIFF_METHOD = "bdf"
 """What "auto" takes where stiffness limits the explicit methods."""
 
 JUMPING_METHOD = "radau"
-"""What it tries as well where forces jump at known times: it does not begin anew at order 1 behind them."""
+"""What it tries as well where forces jump at known times: it does not begin again at order 1 after them."""
 
 AUTO_METHOD = "dop853"
 """What "auto" begins with: for the same error it takes less time than order 5, already for two digits

@@ -114,7 +114,7 @@ def solve(
     max_steps
         Give up after so many steps.
     progress
-        True shows a progress bar; a callable is told the fraction done.
+        True shows a progress bar; a callable is called with the fraction done.
 
     Returns
     -------
@@ -186,6 +186,6 @@ def _refuse_short_interval(task: Task, times: np.ndarray) -> None:
     """A run at constant order takes at least one step after its known points."""
     if abs(times[-1] - task.t0) >= abs(task.t1 - task.t0) * (1 - 1e-12):
         raise ValueError(
-            f"t_span: BDF of constant order {times.size} begins behind {times.size} known points, at "
+            f"t_span: BDF of constant order {times.size} starts after {times.size} known points, at "
             f"t = {times[-1]:.6g}, but the run ends at {task.t1:.6g}; give a smaller step or a lower order"
         )
