@@ -115,41 +115,6 @@ class Lane:
     turn: Cells
     regular: Cells
 
-    t: Cells
-    t_end: Cells
-    t_next: Cells
-    direction: Cells
-    h: Cells
-    log_error: Cells
-    after_rejection: Cells
-    starting: Cells
-    status: Cells
-    member: Cells
-    row: Cells
-    tried: Cells
-    hits: Cells
-    upcoming: Cells
-    threads: Real
-    scale_q: Cells
-    scale_v: Cells
-    kappa: Cells
-    span: Cells
-    searching: Cells
-    guess: Cells
-    beyond: Cells
-    low: Cells
-    high: Cells
-    side: Cells
-    which: Cells
-    searched: Cells
-    correction: Cells
-    previous: Cells
-    pending: Cells
-    failed: Cells
-    square: Cells
-    turn: Cells
-    regular: Cells
-
     def _begin(self) -> None:
         code = self.code
         for c in range(self.size):
