@@ -116,7 +116,7 @@ def _correct(w):
     return correction, missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inline="always", error_model="numpy")
 def first_projection(w, context, t):
     """Evaluate the projection of z into ``projected``; (status, cause of failure)."""
     status = evaluate_projection(w, context, t, w.s.z, w.s.projected)
@@ -152,7 +152,7 @@ def correct_to_rounding(w, context, t):
     return OK, loop.PROJECTION_FAILED
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inline="always", error_model="numpy")
 def onto_manifold(w, context, t):
     """Bring z onto the manifold; (status, cause of failure)."""
     status, cause = first_projection(w, context, t)

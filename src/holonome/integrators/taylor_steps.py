@@ -126,7 +126,7 @@ def longest_step(w, series, unit):
     return unit * math.exp(-0.5 * growth) if last + other < math.inf else math.nan
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inline="always", error_model="numpy")
 def _end_of_sum(w, context, t, s, series):
     """The sum at s in z, brought onto the manifold; (status, cause of failure)."""
     evaluate_sum(w, series, s, w.z, w.rate)
