@@ -25,7 +25,7 @@ from holonome.problem.event import Event, compiled_events
 
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
-_WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 25, 2000, 0.2, 10
+_WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 100, 2000, 0.2, 10
 _USUAL_EVENT = (0.0, 0)
 """Both directions, and it does not end the run."""
 
