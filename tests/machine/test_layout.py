@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from holonome.dynamics.kernels import dense_derivative, kernels
-from holonome.machine import layout
 from holonome.machine.calls import run_kernel
 from holonome.machine.context import OK, Context
 from holonome.machine.layout import WIDTH, Layout, Real, Vector, Whole, appended, lay_out
@@ -55,9 +54,10 @@ def test_a_vector_that_moves_to_the_end_leaves_the_others():
 
 
 def checked(program: str) -> str:
-    """What a program prints, or the last line of its error, in a process of its own with the checked build."""
+    """What a program prints, or the last line of its error, in a process with the checked build."""
     program = (
-        "import numpy as np\nfrom holonome.machine.layout import *\nfrom test_layout import *\n" + program
+        "import numpy as np\nfrom holonome.machine import layout\nfrom holonome.machine.layout import *\nfrom test_layout import *\n"
+        + program
     )
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     environment = os.environ | {"HOLONOME_CHECKED": "1", "PYTHONPATH": path}
