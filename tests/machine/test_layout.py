@@ -55,10 +55,8 @@ def test_a_vector_that_moves_to_the_end_leaves_the_others():
 
 def checked(program: str) -> str:
     """What a program prints, or the last line of its error, in a process with the checked build."""
-    program = (
-        "import numpy as np\nfrom holonome.machine import layout\nfrom holonome.machine.layout import *\nfrom test_layout import *\n"
-        + program
-    )
+    imports = ["import numpy as np", "from holonome.machine import layout", "from test_layout import *"]
+    program = "\n".join([*imports, "from holonome.machine.layout import *", program])
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     environment = os.environ | {"HOLONOME_CHECKED": "1", "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
