@@ -270,7 +270,7 @@ class UserFunction:
             except Exception:
                 continue
             if np.ma.is_masked(answer):
-                return True
+                raise ModelError(f"{self.role} returned masked entries, which are no numbers")
             found = np.array(
                 function(
                     *(
