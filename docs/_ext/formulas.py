@@ -11,13 +11,16 @@ from collections import Counter
 
 FUNCTIONS = {"sin", "cos", "tan", "exp", "arcsin"}
 OPERATORS = {"sn", "cn", "dn", "diag"}
+OPERATORS_AROUND = set("=+−/·×±∓<≤,:;.…*")
+"""Signs beside which a space is no product."""
+
 SYMBOLS = {"ss", "zt", "zf", "rr", "mom", "mod"}
 """Names of more than one letter that are no words."""
 
-LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉ₐₑₒₓₕₖₗₘₙₚₛₜᵢⱼ₊₋", "0123456789aeoxhklmnpstij+−")
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "0123456789+−T")
+LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉ₐₑₒₓₕₖₗₘₙₚₛₜᵢⱼ₊₋", "0123456789aeoxhklmnpstij+-")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "0123456789+-T")
 SIGNS = {"½": r"\tfrac{1}{2}", "⅔": r"\tfrac{2}{3}", "⅓": r"\tfrac{1}{3}", "¼": r"\tfrac{1}{4}"}
-SIGNS |= {"{": r"\{", "}": r"\}", "%": r"\%", "°": r"^{\circ}", "…": r"\ldots "}
+SIGNS |= {"−": "-", "{": r"\{", "}": r"\}", "%": r"\%", "°": r"^{\circ}", "…": r"\ldots "}
 DRAWN = re.compile(r"[─-◿☉⌇⟋]|_{3}|-{3}|- -|~~|\. \.")
 
 TOKEN = re.compile(
@@ -26,6 +29,7 @@ TOKEN = re.compile(
     r"|(?P<index>_[A-Za-z]+)"
     r"|(?P<word>\ba(?= (?!sin|cos|tan)[a-z]{3})|(?:\b[a-z]-)?[A-Za-z][A-Za-z']+(?: [A-Za-z][A-Za-z']+)*)"
     r"|(?P<root>√)"
+    r"|(?P<code>`[^`]+`)"
     r"|(?P<other>.)"
 )
 SMALL = {"of", "in", "by", "on", "to", "at", "is", "it", "no", "as", "or", "an", "be", "up", "so", "if"}
@@ -48,11 +52,16 @@ def latex(text: str) -> str:
             out += "_{" + (name if len(name) == 1 else rf"\mathrm{{{name}}}") + "}"
         elif kind == "word":
             out += " ".join(_word(word) for word in _grouped(found))
+        elif kind == "code":
+            out += rf"\text{{{found[1:-1]}}}"
         elif kind == "root":
             end = _end_of_group(text, place)
             inside = text[place + 1 : end - 1] if text[place] == "(" else text[place:end]
             out += rf"\sqrt{{{latex(inside)}}}"
             place = end
+        elif found == " ":
+            before, behind = text[: match.start()][-1:], text[place : place + 1]
+            out += " " if before in OPERATORS_AROUND or behind in OPERATORS_AROUND else r"\,"
         else:
             out += SIGNS.get(found, found)
     return re.sub(r" \}(?=[,;:.)])", "}", re.sub(r" \} +\\text\{ ", " ", out))
@@ -60,7 +69,7 @@ def latex(text: str) -> str:
 
 def _raised(text: str) -> str:
     text = text.replace("″", r"\prime\prime ").replace("′", r"\prime ").replace("^", "")
-    return text.translate(RAISED).replace("½", "1/2").strip()
+    return text.translate(RAISED).replace("½", "1/2").replace("−", "-").strip()
 
 
 def _grouped(text: str) -> list[str]:
@@ -106,8 +115,10 @@ def _end_of_group(text: str, begin: int) -> int:
 
 def column_of_equations(lines: list[str]) -> int | None:
     """Where equations begin, beside a drawing or from the first column; None if there are none."""
+    if not is_drawn(lines):
+        return 0 if any("=" in line for line in lines) else None
     begins = Counter(match.start() for line in lines for match in re.finditer(r"(?:(?<=  )|^)\S", line))
-    for column in sorted(column for column, count in begins.items() if count > 1 or len(lines) == 1):
+    for column in sorted(column for column, count in begins.items() if count > 1):
         right = [line[column:] for line in lines]
         apart = all(line[max(column - 2, 0) : column].strip() == "" for line in lines)
         if apart and any("=" in line for line in right) and not is_drawn(right):
@@ -144,5 +155,8 @@ def is_drawn(lines: list[str]) -> bool:
 
 def display(equations: list[str]) -> str:
     """Lines of equations as one formula, a row for each."""
-    rows = [r" \qquad ".join(latex(cell) for cell in re.split(r" {2,}", line)) for line in equations]
-    return r"\begin{array}{l}" + r" \\[0.4em] ".join(rows) + r"\end{array}"
+    rows = [
+        r" \qquad ".join(re.sub(r"^\\text\{ ", r"\\text{", latex(cell)) for cell in re.split(r" {2,}", line))
+        for line in equations
+    ]
+    return r"\begin{array}{l}" + r" \\ ".join(rows) + r"\end{array}"

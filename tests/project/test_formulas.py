@@ -22,13 +22,14 @@ ONLY_DRAWN = {"double_wishbone", "whipple_bicycle"}
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("xᵢ″ = −λ", r"x_{i}^{\prime\prime} = −λ"),
+        ("xᵢ″ = −λ", r"x_{i}^{\prime\prime} = -λ"),
         ("g₁,₂ = ½ℓ₁²", r"g_{1,2} = \tfrac{1}{2}ℓ_{1}^{2}"),
         ("θ′²", r"θ^{\prime 2}"),
-        ("ε⁻² nᵀ, ε^−½", r"ε^{−2} n^{T}, ε^{−1/2}"),
-        ("√(1 − (a + b)²) v_hub", r"\sqrt{1 − (a + b)^{2}} v_{\mathrm{hub}}"),
+        ("ε⁻² nᵀ, ε^−½", r"ε^{-2}\,n^{T}, ε^{-1/2}"),
+        ("√(1 − (a + b)²) v_hub", r"\sqrt{1 - (a + b)^{2}}\,v_{\mathrm{hub}}"),
         ("diag(m, J)", r"\operatorname{diag}(m, J)"),
-        ("xᵢ₋₁", "x_{i−1}"),
+        ("2 x λ − cos φ", r"2\,x\,λ - \cos \,φ"),
+        ("xᵢ₋₁", "x_{i-1}"),
     ],
 )
 def test_symbols(written, expected):
@@ -36,7 +37,7 @@ def test_symbols(written, expected):
 
 
 def test_words_stay_words():
-    assert formulas.latex("it stays on the x axis") == r"\text{ it stays on the } x \text{ axis }"
+    assert formulas.latex("it stays on the x axis") == r"\text{ it stays on the }\,x\,\text{ axis }"
 
 
 def test_equations_beside_a_drawing():
