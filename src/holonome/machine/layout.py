@@ -22,7 +22,8 @@ field can overlap another, be forgotten, or have two names.
 
 A vector begins at a multiple of four doubles, for vector registers, and the double before it holds its
 length.  In a checked build (environment variable ``HOLONOME_CHECKED=1``) a vector is an array of that length,
-every index is checked, and what follows each vector must still be there after a run (`require_intact`).
+every index is checked, and what follows each vector must still be there after a run (`require_intact`), also
+where memories lie in one another, as in the context of a run (`Guards`).
 """
 
 from __future__ import annotations
@@ -385,3 +386,16 @@ def require_intact(memory: np.ndarray, at: int, layout: type[Layout]) -> None:
                 raise MemoryError(
                     f"{layout.__name__}.{name}: something was written behind its {length} numbers"
                 )
+
+
+class Guards:
+    """In a checked build: what follows each vector of a memory, of whatever lies in it."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.places = np.flatnonzero(memory == _GUARD) if CHECKED else np.zeros(0, int)
+
+    def require_intact(self, memory: np.ndarray, what: str) -> None:
+        """Raise if something wrote behind a vector since then."""
+        overwritten = self.places[memory[self.places] != _GUARD]
+        if overwritten.size:
+            raise MemoryError(f"{what}: something was written behind a vector, at {overwritten.tolist()}")
