@@ -24,6 +24,7 @@ from holonome.bodies.body import (
     vector,
 )
 from holonome.bodies.body_system import BodySystem
+from holonome.bodies.choice import chosen, of_the_best_tree
 from holonome.bodies.description import description
 from holonome.bodies.equations import Equations
 from holonome.bodies.joint import ANGLE
@@ -33,17 +34,12 @@ from holonome.bodies.shapes import Shape
 from holonome.bodies.tree import Tree, grown
 from holonome.bodies.unilateral import SlackRope
 from holonome.errors import InconsistentStart, ModelError
-from holonome.locks import expressions
+from holonome.locks import collector_waits, expressions
 from holonome.problem.drawing import Drawing
 from holonome.problem.event import Event
 from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.user_function import Expression
 from holonome.tracing import Frozen
-
-_SMALL_TREE, _LARGEST_TREE = 12, 60
-"""Coordinates of joints up to which those of a tree without loops, and beyond which absolute ones are taken
-without counting.
-"""
 
 
 class Mechanism(AddingBeams, AddingContacts):
@@ -200,7 +196,7 @@ class Mechanism(AddingBeams, AddingContacts):
     def system(self) -> BodySystem:
         """The equations of motion as a System; made anew after a part was added."""
         if "system" not in self._made:
-            with expressions:
+            with expressions, collector_waits():
                 self._made["system"] = self._new_system()
         return self._made["system"]
 
@@ -209,23 +205,11 @@ class Mechanism(AddingBeams, AddingContacts):
         key = "absolute" if absolute else "joint"
         if key not in self._made:
             self._require_complete()
-            self._made[key] = self._new_equations(True) if absolute else self._of_the_best_tree()
+            self._made[key] = self._new_equations(True) if absolute else self._in_joints()
         return self._made[key]
 
-    def _of_the_best_tree(self) -> Equations:
-        """In joint coordinates.  A body that hangs on one of several balls may be better off with coordinates
-        of its own: its mass then does not couple those of its neighbours.
-        """
-        balls = [name for name, joint in self.joints.items() if joint.what == "spherical"]
-        found = self._new_equations(False)
-        if (
-            not set(balls) & set(found.tree.edges)
-            or not found.tree.closing
-            or found.tree.size > _LARGEST_TREE
-        ):
-            return found
-        other = self._new_equations(False, balls)
-        return other if other.cost < 0.9 * found.cost else found
+    def _in_joints(self) -> Equations:
+        return of_the_best_tree(self.joints.values(), lambda cut: self._new_equations(False, cut))
 
     def _new_equations(self, absolute: bool, cut: Sequence[str] = ()) -> Equations:
         stopped = [contact.joint.name for contact in self.contacts.values() if contact.joint is not None]
@@ -274,14 +258,20 @@ class Mechanism(AddingBeams, AddingContacts):
         return self._equations_of(equations.tree, [equations.row_names[row] for row in rows])
 
     def _new_system(self) -> BodySystem:
-        chosen = self._chosen()
-        if not chosen.tree.size:
+        found = self._chosen()
+        if not found.tree.size:
             raise ModelError("nothing in this mechanism can move: joints fix all its bodies to the ground")
-        equations = self._without_redundant_rows(chosen)
+        equations = self._without_redundant_rows(found)
         parts = self.bodies, self.joints, self.forces, self.couplings
         lines = [beam.line for beam in self.beams.values()]
         lines += [list(rope.points) for rope in self.contacts.values() if isinstance(rope, SlackRope)]
-        drawing = self.drawing or picture(equations, *parts, self._traces, self.parameters.flat, lines)
+        given = self.drawing, [*self._traces], self.parameters.flat
+        parts = tuple(map(dict, parts))
+
+        def drawing() -> Drawing | None:
+            drawn, traces, flat = given
+            return drawn or picture(equations, *parts, traces, flat, lines)
+
         return BodySystem(
             self.name,
             equations,
@@ -295,15 +285,9 @@ class Mechanism(AddingBeams, AddingContacts):
         )
 
     def _chosen(self) -> Equations:
-        """Joint or absolute coordinates, whichever takes fewer instructions."""
         if self._coordinates != "auto":
             return self.equations(self._coordinates == "absolute")
-        joint = self.equations(False)
-        if not joint.tree.closing and joint.tree.size <= _SMALL_TREE:
-            return joint
-        if joint.tree.size > _LARGEST_TREE:
-            return self.equations(True)
-        return joint if joint.cost <= 1.25 * self.equations(True).cost else self.equations(True)
+        return chosen(self.equations(False), lambda: self.equations(True))
 
     def event(
         self,
