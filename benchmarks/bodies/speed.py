@@ -16,7 +16,6 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
 from datetime import date
 from pathlib import Path
@@ -24,7 +23,7 @@ from types import SimpleNamespace
 
 HERE = Path(__file__).parent
 TESTS = HERE.parents[1] / "tests" / "bodies"
-sys.path[:0] = [str(HERE.parent), str(TESTS)]
+sys.path[:0] = [str(HERE.parent), str(HERE), str(TESTS)]
 
 import by_hand  # noqa: E402
 import numpy as np  # noqa: E402
@@ -32,6 +31,7 @@ import restated  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 import holonome as hn  # noqa: E402
+from first_result import TOTAL, first_result  # noqa: E402
 from foundation import kernel_time  # noqa: E402
 
 RESULTS = HERE.parent / "results" / "bodies.csv"
@@ -46,17 +46,6 @@ aba = pinocchio_models.aba_seconds(models.arm())
 if build:
     aba["C++"] = pinocchio_models.native_seconds(build)
 print(json.dumps({"aba": aba, "mj_forward": mujoco_models.forward_seconds(models.stewart())}))
-"""
-FIRST_RESULT = """
-import sys, time
-began = time.perf_counter()
-sys.path.insert(0, sys.argv[1])
-import holonome as hn, restated
-imported = time.perf_counter()
-model = restated.REFERENCES["stewart"]["model"]
-m = restated.mechanism(model)
-sol = hn.solve(m, (0, 1), start=restated.start(model), speed=restated.speed(model))
-print(imported - began, time.perf_counter() - imported)
 """
 
 
@@ -87,24 +76,6 @@ def arm() -> SimpleNamespace:
     accelerations = hn.solve(m, (0, 1e-3), start=start, speed=speed).a[:, 0]
     np.testing.assert_allclose(accelerations, data["a"], rtol=1e-10)
     return found
-
-
-def first_result(rounds: int) -> tuple[float, float]:
-    """Seconds to import, and from the first line of a Stewart platform to its first result: a new process and
-    an empty cache each time.
-    """
-    found = []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory() as cache:
-            run = subprocess.run(
-                [sys.executable, "-c", FIRST_RESULT, str(TESTS)],
-                env=dict(os.environ, HOLONOME_CACHE=cache, HOLONOME_QUIET="1"),
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-        found.append([float(x) for x in run.stdout.split()])
-    return tuple(np.median(found, axis=0))
 
 
 def measure(peers: str, build: str | None, rounds: int) -> dict[tuple[str, str], float]:
@@ -164,9 +135,8 @@ def main() -> None:
         for (name, quantity), seconds in best.items():
             if name == model and quantity.startswith(what) and "trivial" not in quantity:
                 add(model, f"accelerations / {quantity}", best[model, "accelerations"] / seconds, "", limit)
-    imported, first = first_result(3)
-    add("", "import holonome", imported, "s")
-    add("stewart", "from the first line to the first result", first, "s", 2.0)
+    for section, seconds in first_result(3).items():
+        add("stewart", section, seconds, "s", 2.0 if section == TOTAL else None)
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
