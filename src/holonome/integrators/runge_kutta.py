@@ -19,6 +19,7 @@ from holonome.integrators import runge_kutta_output as output
 from holonome.integrators import runge_kutta_steps as rk
 from holonome.integrators.contract import Beginning, DenseOutput, Integrator, Record, Request, Stepper
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.passing import gaps
 from holonome.integrators.runge_kutta_steps import RungeKuttaState
 from holonome.integrators.sequential import ExplicitSequential
 from holonome.integrators.tableau import TABLEAUS, Tableau, addresses
@@ -157,7 +158,7 @@ class RungeKuttaStepper(Stepper):
 
     def _own(self) -> list:
         system, compiled, size = self.system, kernels(self.system), self.columns
-        room = padded(size)
+        room, between = padded(size), gaps(np.array(self.tableau.c))
         fields = tableau_fields(self.tableau, size) | {
             "coordinates": system.n,
             "stable": self.tableau.stable,
@@ -167,6 +168,8 @@ class RungeKuttaStepper(Stepper):
             "projection": compiled.projection,
             "dense_derivative": dense_derivative.address,
             "dense_projection": dense_projection.address,
+            "gaps": between,
+            "gap_count": len(between) if self.formulation.projects else 0,
             "kappa": 10.0,
             "k_new": room,
             "z": room,

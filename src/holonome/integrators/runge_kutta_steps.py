@@ -29,6 +29,7 @@ from holonome.integrators.loop import (
     watch_ends,
     weighted_square,
 )
+from holonome.integrators.passing import LEAP, TRIED, allowed, has_leapt, leap
 from holonome.integrators.start_check import is_consistent
 from holonome.integrators.step_size import choose_next, shrink
 from holonome.integrators.tableau import END, combine
@@ -37,6 +38,9 @@ from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_co
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
 _GROW = 8.0
+_LEAPT = 30.0
+"""By how much less accurate the watch is over a step that passes a singular position."""
+
 _CONTRADICTION = 1e-7
 """What may remain of a row that depends on others, as a distance relative to the largest position (or
 velocity).
@@ -70,12 +74,16 @@ class RungeKuttaState(Layout):
     stable: Real  # length of the real stability interval
     log_error: Real  # of the step before
     after_rejection: Whole
+    leaps: Whole  # how many were tried over a singular position
+    rejected_size: Real  # of the step that was tried first
+    gap_count: Whole
     kappa: Real  # constant of Newton's quadratic convergence, as measured
     scale_q: Real  # the largest position and velocity so far
     scale_v: Real
     stiff: Whole  # 0: not checked; otherwise 1 + consecutive hits; −1: detected
     sums: Vector  # addresses
     c: Vector
+    gaps: Vector  # between stages, in the order in which they are tried
     k: Vector
     k_new: Vector
     z: Vector
@@ -211,7 +219,7 @@ def _project(w, context, t, y, h, measure):
         if measure and iteration == 0:
             tangential = error_in(w.projected, w.size)
             square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
-            if square > w.size and w.run.constant == 0.0:
+            if square > allowed(w) ** 2 * w.size and w.run.constant == 0.0:
                 return OK, loop.ERROR_TEST, square
         correction, contradiction = correct(w)
         w.run.correction = correction
@@ -249,7 +257,7 @@ def attempt(w, context, t, h):
         return leave(w, loop.STOPPED)
     if status == RAISED:
         return loop.FUNCTION_RAISED
-    if cause == 0 and w.run.error > 1.0 and w.run.constant == 0.0:
+    if cause == 0 and w.run.error > allowed(w) and w.run.constant == 0.0:
         return loop.ERROR_TEST
     return cause
 
@@ -374,8 +382,10 @@ def watch(w, context, found):
     run = w.run
     if w.s.project:
         step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, w.n), run.t, w.y, shift(w.y, w.n))
-        values = regularity_in(w.projected, w.size)
-        run.found = rank_watch.watch_step(rank_watch_in(w), context, step, values, found, run.found)
+        values, watch = regularity_in(w.projected, w.size), rank_watch_in(w)
+        watch.limit = rank_watch.SINGULAR_BELOW * (_LEAPT if has_leapt(w.s) else 1.0)
+        w.s.leaps = 0
+        run.found = rank_watch.watch_step(watch, context, step, values, found, run.found)
     else:
         watch_ends(w, context, found)
 
@@ -398,7 +408,18 @@ def resume(w, context):
     return OK
 
 
-propose, reject = propose_explicit, shrink
+@njit(cache=True, error_model="numpy")
+def reject(w, t, h, cause):
+    """Choose another step after a rejected one; False if it cannot be made smaller."""
+    passing = leap(w, h, cause)
+    if passing == LEAP:
+        return True
+    if passing == TRIED:
+        return shrink(w, t, w.s.rejected_size, loop.PROJECTION_FAILED)
+    return shrink(w, t, h, cause)
+
+
+propose = propose_explicit
 advance = loop.advance_with(globals())
 
 
