@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from holonome.bodies.contact import Rolling
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Distance, Joint, Rope
+from holonome.bodies.joint import ANGLE, DISPLACEMENT, QUATERNION, Joint
 from holonome.bodies.load import Spring, Wrench
 from holonome.bodies.work import integral
 from holonome.errors import ModelError
@@ -362,8 +362,11 @@ class NamedResults:
         else:
             force, moment = self._transmitted(joint, at)
         tension = None
-        if isinstance(joint, Distance | Rope):
-            tension = self._evaluate(("tension", name), lambda: [self.equations.multipliers(name)])[0][0]
+        if name in self.equations.joints:
+            tensions = joint.tensions(self.equations.multipliers(name))
+            if tensions is not None:
+                found = self._evaluate(("tension", name), lambda: [tensions])[0]
+                tension = found if len(found) > 1 else found[0]
         determined = name not in self.undetermined
         return Reaction(
             name, self._flat(force), self._flat(moment, True), self._flat(at), determined, tension
