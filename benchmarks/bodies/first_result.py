@@ -2,8 +2,8 @@
 
     python benchmarks/bodies/first_result.py [--rounds N]
 
-The engine is there, as after any run before, but nothing of this model. Times are those of the processor, since
-others may be using it too; of all rounds, each section's least.
+The engine is there, as after any run before, but nothing of this model. Times are those of the processor,
+since others may be using it too; of all rounds, each section's least.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 TESTS = Path(__file__).parents[2] / "tests" / "bodies"
@@ -52,7 +53,7 @@ def first_result(rounds: int) -> dict[str, float]:
                 text=True,
             )
         times = json.loads(run.stdout)
-        found.append([b - a for a, b in zip(times, times[1:], strict=False)])
+        found.append([b - a for a, b in pairwise(times)])
     least = [min(column) for column in zip(*found[1:], strict=True)]
     whole = min(sum(row) for row in found[1:])
     return dict(zip(SECTIONS, least, strict=True)) | {TOTAL: whole}

@@ -28,10 +28,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE), str(TESTS)]
 import by_hand  # noqa: E402
 import numpy as np  # noqa: E402
 import restated  # noqa: E402
+from first_result import TOTAL, first_result  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 import holonome as hn  # noqa: E402
-from first_result import TOTAL, first_result  # noqa: E402
 from foundation import kernel_time  # noqa: E402
 
 RESULTS = HERE.parent / "results" / "bodies.csv"

@@ -52,7 +52,13 @@ def test_a_block_and_tackle():
         m.revolute(f"pin {k}", block.at(-0.2 + 0.4 * k, 0), moved[k])
     hand = m.body("hand", mass=2.0, inertia=0.1)
     m.prismatic("pull", m.ground.at(0.5, 0), hand, axis=(0, 1))
-    points = [m.ground.at(-0.3, 3), moved[0].at(0, 0), fixed[0].at(0, 0), moved[1].at(0, 0), fixed[1].at(0, 0)]
+    points = [
+        m.ground.at(-0.3, 3),
+        moved[0].at(0, 0),
+        fixed[0].at(0, 0),
+        moved[1].at(0, 0),
+        fixed[1].at(0, 0),
+    ]
     m.rope("rope", [*points, hand.at(0, 0)], 10 + 4 * r * np.pi, [r, -r, r, -r])
     sol = hn.solve(m, (0, 0.3), start={"guide": 1.0}, rtol=1e-9)
     assert sol.success
@@ -107,5 +113,5 @@ def test_what_makes_no_sense_is_refused(how, message):
 def test_in_space_only_small_pulleys():
     m = hn.Mechanism("space", gravity=(0, 0, -G))
     a, b = m.point_mass("a", 1.0), m.point_mass("b", 1.0)
-    with pytest.raises(ModelError, match="rope.radii: ropes over pulleys with a radius are for the plane"):
+    with pytest.raises(ModelError, match=r"rope\.radii: ropes over pulleys with a radius are for the plane"):
         m.rope("rope", [a, m.ground.at(0, 0, 1), b], 2.0, [0.1])

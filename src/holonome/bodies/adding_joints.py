@@ -158,11 +158,13 @@ class AddingJoints(Parts):
                 raise ModelError(f"{name}.slips: without radii there is nothing to turn; leave it out")
             return self._add_joint(Rope(name, found, size))
         if self.dimension == 3:
-            raise ModelError(f"{name}.radii: ropes over pulleys with a radius are for the plane; leave them out")
+            raise ModelError(
+                f"{name}.radii: ropes over pulleys with a radius are for the plane; leave them out"
+            )
         if not isinstance(radii, (list, tuple, np.ndarray)) or len(radii) != len(found) - 2 or not len(radii):
             raise ModelError(
-                f"{name}.radii: {shown(radii)}; give a number for each of the {len(found) - 2} points between "
-                "the ends"
+                f"{name}.radii: {shown(radii)}; give a number for each of the {len(found) - 2} points "
+                "between the ends"
             )
         sizes = [self._scalar(f"{name}.radii", radius) for radius in radii]
         self._require_own(f"{name}.radii", *sizes)
@@ -172,8 +174,8 @@ class AddingJoints(Parts):
         for point, radius in zip(found[1:-1], sizes, strict=True):
             if not slips and not radius.is_zero() and (point.body.ground or not point.body.rotates):
                 raise ModelError(
-                    f"{name}: {point.body.name!r} cannot turn with the rope; give its pulley a body on an axle, or "
-                    "slips=True"
+                    f"{name}: {point.body.name!r} cannot turn with the rope; give its pulley a body on an "
+                    "axle, or slips=True"
                 )
         return self._add_joint(Rope(name, found, size, sizes, slips))
 

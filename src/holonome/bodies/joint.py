@@ -16,7 +16,7 @@ Slides are along the axes of a, then come turns.  Rows are the opposite: with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -1,13 +1,14 @@
 """Ropes over pulleys.
 
-In the plane, with radii ρ that are positive where the rope runs counterclockwise, it leaves a pulley at c for the
-next along u, touching both, with n = (u_y, −u_x) on its right:
+In the plane, with radii ρ that are positive where the rope runs counterclockwise, it leaves a pulley at c for
+the next along u, touching both, with n = (u_y, −u_x) on its right:
 
     c₂ + ρ₂ n − c₁ − ρ₁ n = ℓ u,      ℓ² = |c₂ − c₁|² − (ρ₁ − ρ₂)²
 
-Its length is the sum of these ℓ and of |ρ| α, with α the angle from u to the next u.  A rope that does not slip
-moves as fast as the rim where it touches, and along a span with one speed: u · (V₂ − V₁) = 0 for the points of both
-pulleys that it touches.  The sum of these rows is the rate of the length, so the last of them is left out.
+Its length is the sum of these ℓ and of |ρ| α, with α the angle from u to the next u.  A rope that does not
+slip moves as fast as the rim where it touches, and along a span with one speed: u · (V₂ − V₁) = 0 for the
+points of both pulleys that it touches.  The sum of these rows is the rate of the length, so the last is left
+out.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ class Rope(Joint):
     what = "rope"
 
     def __init__(
-        self, name: str, points: Sequence[Point], length: object, radii: Sequence[ca.SX] = (), slips: bool = True
+        self,
+        name: str,
+        points: Sequence[Point],
+        length: object,
+        radii: Sequence[ca.SX] = (),
+        slips: bool = True,
     ) -> None:
         self.name, self.points, self.length = name, tuple(points), symbolic(length)
         self.radii = (ca.SX(0), *radii, ca.SX(0)) if radii else (ca.SX(0),) * len(self.points)

@@ -2,9 +2,9 @@
 
 The motion is smooth there, but what it follows from is 0/0: at a time δ from the singular position the
 accelerations have errors like ε/δ², whatever the size of the step.  Where a stage comes too close, a smaller
-step does not help; it only lands nearer.  So before the step is made smaller, some are tried whose widest gaps
-between stages lie where the rank, continued straight on, will have fallen.  They have to pass the error test, in
-which a part of ε/δ² is allowed for.
+step does not help; it only lands nearer.  So before the step is made smaller, some are tried whose widest
+gaps between stages lie where the rank, continued straight on, will have fallen.  They have to pass the error
+test, in which a part of ε/δ² is allowed for.
 """
 
 import math
@@ -18,7 +18,7 @@ NONE, LEAP, TRIED = range(3)
 MOST = 6
 """Gaps that are tried."""
 _LARGEST, _AHEAD = 2.0, 2.0
-"""How much larger than the rejected step others may be, and how far behind its end a fall of the rank matters."""
+"""How much larger than the rejected step others may be, and how far ahead, in such steps, a fall matters."""
 _ALLOWED = 10.0
 """Error of such a step, in tolerances."""
 
@@ -45,8 +45,8 @@ def allowed(w):
 
 @njit(cache=True, error_model="numpy")
 def leap(w, h, cause):
-    """Choose a step that passes a singular position close ahead: `LEAP`; `NONE` if there is none, `TRIED` once
-    after all were tried in vain.
+    """Choose a step that passes a singular position close ahead: `LEAP`; `NONE` if there is none, `TRIED`
+    once after all were tried in vain.
     """
     run, s = w.run, w.s
     if not s.after_rejection:
