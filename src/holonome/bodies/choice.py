@@ -62,5 +62,7 @@ def _least_absolute_cost(tree: Tree) -> float:
         groups = [id(tree.group_of[body.name]) for body in joint.bodies]
         if joint.what != "free" and joint.motions is not None:
             coupled += [{bodies[group] for group in groups if group in bodies}] * (6 - freedom)
+    if not coupled:  # points alone
+        return 0.0
     rows = ca.sparsify(ca.DM(np.array([[float(bool(a & b)) for b in coupled] for a in coupled])))
     return _OF_A_BODY * len(bodies) + _OF_ROWS * factorization_cost(rows.sparsity())
