@@ -2,7 +2,7 @@
 open, stick and slip.
 
 Between two interruptions a run is what it always is: a task, carried out by one leg or several.  Each piece
-begins anew from the state that the interruption leaves behind.
+begins again from the state that the interruption leaves behind.
 """
 
 from __future__ import annotations
