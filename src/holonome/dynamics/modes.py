@@ -128,8 +128,7 @@ def contact_data(count: int) -> np.ndarray:
 def mode_of(system: System, statuses: tuple[str, ...], data: np.ndarray) -> ModeSystem:
     """The system in this mode, with its parameters; made once for a system and its copies."""
     found = system.compiled.once(("mode", statuses), lambda: ModeSystem(system, statuses))
-    values = dict(system.parameters) | {DATA: data}
-    changed = found.with_parameters(**values)
+    changed = found.with_values(np.concatenate([system.parameters.flat, data]))
     if system.unknowns:
         changed = changed.with_unknowns(list(system.unknowns.values()))
     return changed

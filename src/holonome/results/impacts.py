@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,17 +65,19 @@ class Impacts:
 
         columns: ClassVar[int] = 7
 
-        def __init__(self, names: Sequence[str]) -> None:
-            self.names, self.rows = names, array("d")
+        def __init__(self, names: Sequence[str], begins: np.ndarray) -> None:
+            self.names, self.begins, self.rows = names, begins.tolist(), array("d")
 
-        def note(self, t: float, here: Any, x: np.ndarray, u: np.ndarray, lost: float) -> None:
-            """One impact: impulses along all rows, and the velocities after it."""
-            for i, begin in enumerate(here.begins):
-                if x[begin] == 0:
+        def note(self, t: float, record: np.ndarray) -> None:
+            """One impact: whether, what it took, impulses along all rows, velocities before and after it."""
+            _, lost, *numbers = record.tolist()
+            rows = self.begins[-1]
+            for i, first in enumerate(self.begins[:-1]):
+                x = numbers[first : self.begins[i + 1]]
+                if x[0] == 0.0:
                     continue
-                along = float(np.linalg.norm(x[here.rows(i)][1:]))
-                row = (t, i, here.u[begin], u[begin], x[begin], along, lost)
-                self.rows.extend(map(float, row))
+                before, after = numbers[rows + first], numbers[2 * rows + first]
+                self.rows.extend((t, i, before, after, x[0], math.hypot(*x[1:]), lost))
                 lost = 0.0
 
         def impacts(self) -> Impacts:

@@ -124,7 +124,7 @@ class ForwardPieces:
     def place(self) -> Place:
         """What `go_back` needs, beside the parameters of the run."""
         contacts = self.contacts
-        scales = () if contacts is None else (contacts.size, contacts.speed, contacts.last)
+        scales = () if contacts is None else tuple(contacts.scales.tolist())
         return Place(self.statuses, scales, tuple(self.left), tuple(self.fired))
 
     def go_back(self, place: Place, flat: np.ndarray) -> None:
@@ -133,7 +133,7 @@ class ForwardPieces:
         self.system = solved = self.system.with_values(flat[:size].copy())
         self.statuses, self.left, self.fired = place.statuses, list(place.left), list(place.fired)
         if self.contacts is not None:
-            self.contacts.size, self.contacts.speed, self.contacts.last = place.scales
+            self.contacts.scales[:] = place.scales
             solved = mode_of(self.system, place.statuses, flat[size:].copy())
             self.watches = solved.watches
         self.run = self._run_of(solved)
@@ -145,7 +145,7 @@ class ForwardPieces:
         system = self.present_system()
         self.found, self.steps, repeated = [[] for _ in self.task.events], 0, 0
         if self.contacts is not None:
-            self.contacts.impacts = Impacts.Recorder(system.contacts.names)
+            self.contacts.impacts = Impacts.Recorder(system.contacts.names, self.contacts.begins)
         switches = [] if self.contacts is None else stops(system, t, t1).times.tolist()
         margin = 4 * float(np.spacing(max(abs(t), abs(t1))))
         while True:

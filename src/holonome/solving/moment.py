@@ -110,7 +110,7 @@ class Moment:
             if impulse.shape != (n,):
                 raise ValueError(f"impulse: shape {impulse.shape}; return {n} numbers")
             here = Moment(system, self.t, y).state
-            y[n : 2 * n] += constrained(here.M, here.G, impulse)
+            y[n : 2 * n] += constrained(here.M, here.G, impulse[:, np.newaxis], np.zeros(system.m))[:, 0]
         if system.m and (system is not self.system or not np.array_equal(y, self.y)):
             y = consistent_state(system, y, self.t).state
         stop = answer.get("stop", False)
