@@ -58,6 +58,7 @@ class ForwardPieces:
         self.task, self._how = task, (method, projection, step)
         self.system: System = task.system
         self._runs: dict[tuple[str, ...], ForwardRun] = {}
+        self._asked: dict[int, tuple[str, ...]] = {}
         self._first_left = tuple(int(event.terminal or 0) for event in task.events)
         self.contacts: ContactChanges | None = None
         self.statuses: tuple[str, ...] = ()
@@ -213,7 +214,8 @@ class ForwardPieces:
             action, role = self.task.events[number].action, f"events[{number}].action"
             if action is not None:
                 moment = Moment(self.system, t, y)
-                change = moment.changed(role, moment.call(action, role))
+                answer, self._asked[number] = moment.call(action, role, self._asked.get(number))
+                change = moment.changed(role, answer)
                 self.system, y, ended = change.system, change.y, ended or change.stop
             if self.left[number]:
                 self.left[number] -= 1

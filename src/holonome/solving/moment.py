@@ -43,10 +43,13 @@ class Moment:
         parts = (self.y[:n], self.y[n : 2 * n], self.y[2 * n :]) if n else (self.y,)
         return self.system.at(self.t, *parts)
 
-    def call(self, function: Callable, role: str) -> Any:
-        """Call a function of the user with what it asks for."""
+    def call(
+        self, function: Callable, role: str, names: tuple[str, ...] | None = None
+    ) -> tuple[Any, tuple[str, ...]]:
+        """Call a function of the user with what it asks for; its answer, and the names of what that is."""
         try:
-            return function(**{name: self.value(name, role) for name in argument_names(function, role)})
+            asked = argument_names(function, role) if names is None else names
+            return function(**{name: self.value(name, role) for name in asked}), asked
         except Interrupted:
             raise
         except Exception as error:

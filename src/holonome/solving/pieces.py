@@ -81,6 +81,8 @@ class PiecewiseRun:
         self.implicit = False  # whether the last leg was, where methods take turns
         self.repeated = 0
         self.parts = _Parts(task)
+        self._runs: dict[tuple, Run] = {}
+        self._asked: dict[int, tuple[str, ...]] = {}  # arguments of actions
         self.contacts: ContactChanges | None = None
         self.watches: list[Watch] = []
         self.switches: list[float] = []
@@ -147,8 +149,9 @@ class PiecewiseRun:
             event = self.task.events[number]
             if event.action is not None:
                 role = f"events[{number}].action"
-                moment = Moment(self.system, self.t, self.y)
-                stop |= self._change(moment.changed(role, moment.call(event.action, role)))
+                moment, names = Moment(self.system, self.t, self.y), self._asked.get(number)
+                answer, self._asked[number] = moment.call(event.action, role, names)
+                stop |= self._change(moment.changed(role, answer))
             if self.left[number]:
                 self.left[number] -= 1
                 stop |= self.left[number] == 0
@@ -231,27 +234,42 @@ class PiecewiseRun:
         if options.relay:
             name = STIFF_METHOD if self.implicit else AUTO_METHOD
             method = registry()[name].method
-        stepper = new_stepper(self.solved, name, method, task.t0, task.t1, options.projection, options.step)
+        task = task._replace(
+            system=self.solved,
+            name=name,
+            t0=self.t,
+            t1=stop,
+            y0=self.y,
+            t_eval=self._times(stop),
+            first_step=task.first_step if not self.parts.count else None,
+            max_steps=max(task.max_steps - self.parts.tried, 1),
+            steps_before=self.parts.tried,
+        )
+        key = name, tuple(self.left), getattr(self.solved, "statuses", None)
+        run = self._runs.get(key)
+        if run is not None and self._serves(run):
+            run.again(task._replace(stepper=run.stepper, events=run.task.events))
+            return run
+        span = self.task.t0, self.task.t1
+        stepper = new_stepper(self.solved, name, method, *span, options.projection, options.step)
+        run = Run(task._replace(stepper=stepper, events=self._events_now()), _ROWS)
+        if run.repeatable():
+            self._runs[key] = run
+        return run
+
+    def _serves(self, run: Run) -> bool:
+        """Whether a run of the same mode may be begun anew: dense output needs its own parameters."""
+        if self.task.dense_output:
+            return run.system is self.solved
+        return run.system.compiled is self.solved.compiled
+
+    def _events_now(self) -> list[Event]:
+        """The events of a piece: those of the user, and of contacts."""
         events = [
             Event(event.function, 1 if acts.action else left, event.direction)
-            for event, acts, left in zip(self.events, task.events, self.left, strict=True)
+            for event, acts, left in zip(self.events, self.task.events, self.left, strict=True)
         ]
-        return Run(
-            task._replace(
-                system=self.solved,
-                name=name,
-                stepper=stepper,
-                t0=self.t,
-                t1=stop,
-                y0=self.y,
-                t_eval=self._times(stop),
-                events=events + [watch.event for watch in self.watches],
-                first_step=task.first_step if not self.parts.count else None,
-                max_steps=max(task.max_steps - self.parts.tried, 1),
-                steps_before=self.parts.tried,
-            ),
-            _ROWS,
-        )
+        return events + [watch.event for watch in self.watches]
 
     def _times(self, stop: float) -> np.ndarray | None:
         """The output times of a piece; where two pieces meet, the later one answers."""
