@@ -1,6 +1,7 @@
 """Contacts: impacts, resting, sliding and sticking, against closed forms."""
 
 import pickle
+import resource
 import tracemalloc
 from itertools import product
 
@@ -527,6 +528,46 @@ def test_states_unknowns_and_invariants():
         assert sol.success, sol.message
         assert abs(sol.q[0, -1]) < 1e-11
         assert sol.contact("floor").status[-1] == "closed"
+
+
+def test_impacts_can_be_added_up():
+    """With what the list has: sums, and numbers of the last impact of each contact."""
+    system, q0 = ball(0.8)
+    settings = {"t_eval": [1.0, 5.0]}
+    listed = hn.solve(system, (0, 5), q0, **settings).impacts
+    added = hn.solve(system, (0, 5), q0, **settings, keep_steps=False).impacts
+    assert len(added) == 1
+    assert added.number.tolist() == [len(listed)]
+    assert added.energy_lost[0] == pytest.approx(G)
+    assert added.impulse[0] == pytest.approx(sum(listed.impulse), rel=1e-13)
+    for part in ("t", "before", "after"):
+        assert getattr(added, part)[0] == getattr(listed, part)[-1]
+    np.testing.assert_array_equal(listed.lost_until(np.array([0.0, 5.0])), [0, sum(listed.energy_lost)])
+    assert np.isnan(added.lost_until(np.array([1.0]))[0])
+
+
+@pytest.mark.slow
+def test_a_million_impacts_take_no_memory():
+    """About a minute and a half: after the first thousands, memory does not grow."""
+    floor = hn.Contact(lambda q: q[0], restitution=1.0, name="floor")
+    system = hn.System(1.0, [-G], n=1, contacts=floor)
+    period = 2 * np.sqrt(2 / G)
+
+    def most(impacts):
+        tracemalloc.reset_peak()
+        before, end = tracemalloc.get_traced_memory()[0], impacts * period
+        sol = hn.solve(system, (0, end), [1.0], t_eval=[end], keep_steps=False, max_steps=100_000_000)
+        assert sol.success
+        assert sol.impacts.number.tolist() == [impacts]
+        return tracemalloc.get_traced_memory()[1] - before
+
+    most(100)
+    tracemalloc.start()
+    assert most(20_000) < most(1000) + 5000
+    tracemalloc.stop()
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most(1_000_000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < resident + 4096  # kilobytes
 
 
 @pytest.mark.slow

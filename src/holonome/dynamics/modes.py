@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.dynamics.contacts import expressions
+from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -77,6 +78,9 @@ class ModeSystem(System):
         )
         self.watches = _watches(base, self)
 
+    def _refuse_inputs(self, model: Model) -> None:
+        """The system without contacts has been looked at."""
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         values = {name: self.parameters[name] for name in self.base.parameters}
         return mode_of, (self.base.with_parameters(**values), self.statuses, self.data)
@@ -87,7 +91,10 @@ class ModeSystem(System):
         return np.asarray(self.parameters[DATA])
 
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
-        return lam[self.own_rows]
+        return self.base.own_multipliers(lam[self.own_rows])
+
+    def own_residuals(self, residuals: np.ndarray) -> np.ndarray:
+        return self.base.own_residuals(residuals)
 
     def contact_forces(
         self, contact: int, lam: np.ndarray, slip: np.ndarray, friction: np.ndarray

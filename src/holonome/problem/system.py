@@ -366,6 +366,27 @@ class System(CompiledSystem):
             "mechanism, hn.Solution.load(file, m)"
         )
 
+    def released(self, *names: str) -> System:
+        """The system without these constraints, for a run in which they are locked later: a latch that is open,
+        a clutch that slips.
+
+        A name is that of a row or of a joint; the actions of events release and lock by the same names.
+
+        Examples
+        --------
+        >>> import holonome as hn
+        >>> pendulum = hn.mechanisms.pendulum().system
+        >>> pendulum.m, pendulum.released("rod").m
+        (1, 0)
+        """
+        from holonome.dynamics.switched import released
+
+        return released(self, names)
+
+    def own_residuals(self, residuals: np.ndarray) -> np.ndarray:
+        """Of the residuals of all constraints, those of constraints that hold; NaN elsewhere."""
+        return residuals
+
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
         """Of the multipliers of this system, (m, points), those of its constraints without contacts."""
         return lam

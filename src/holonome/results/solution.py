@@ -313,11 +313,17 @@ class Solution(Result):
 
     @cached_property
     def _residuals(self) -> np.ndarray:
-        return self.over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
+        pieces, rows = self.pieces, self._kernels.position_rows + self.system.m
+        if all(type(piece.solved) is type(piece.system) for piece in pieces):
+            return self.over(self._kernels.residuals, rows)
+        address, found = self._kernels.residuals, []
+        for piece, (system, *rest) in zip(pieces, self.parts(), strict=True):
+            found.append(piece.solved.own_residuals(_over_part(system, address, rows, 0, *rest)))
+        return np.concatenate(found, axis=1)
 
     @property
     def g(self) -> np.ndarray:
-        """Residuals of the position constraints, (rows, points)."""
+        """Residuals of the position constraints, (rows, points); NaN where one is released."""
         return self._residuals[: self._kernels.position_rows]
 
     @property
@@ -410,7 +416,10 @@ class Solution(Result):
     @property
     def drift(self) -> tuple[float, float]:
         """Largest |g| and |G v| over all points."""
-        return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
+        g, gv = np.abs(self.g), np.abs(self.gv)
+        return float(np.fmax.reduce(g, axis=None, initial=0.0)), float(
+            np.fmax.reduce(gv, axis=None, initial=0.0)
+        )
 
     @property
     def drift_in_words(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,21 +47,25 @@ class Closed(NamedTuple):
 class ContactChanges:
     """Follows the contacts of a run."""
 
-    def __init__(self, system: System, t0: float, y0: np.ndarray) -> None:
+    def __init__(self, system: System, t0: float, y0: np.ndarray, impacts: Impacts.Recorder) -> None:
         count, begins = len(system.contacts), begins_of(system)
-        self.system, self.begins = system, begins
-        self.scales = np.array([0.0, 0.0, t0, 0.0])
-        self.impacts = Impacts.Recorder(system.contacts.names, begins)
-        sizes = np.array([system.n, system.m, system.model.position_rows, len(system.states)])
+        self.scales, self.impacts = np.array([0.0, 0.0, t0, 0.0]), impacts
         poisson = np.array([hypothesis == "poisson" for hypothesis in system.contacts.hypotheses])
-        self._known = sizes, begins, poisson
+        self._known = begins, poisson
         self._found = np.zeros(count, np.int64), np.zeros((count, 2)), np.zeros(2 + 3 * begins[-1])
         self._nothing = np.zeros(count, np.int64)
-        self._addresses = contact_kernel(system), kernels(system).pieces
-        self._context, self._solved = kernels(system).context(system), None
+        self._solved: Any = None
+        self._enter(system)
         contact_update.grow(t0, y0, system.n, self.scales)
         gap = self._gaps(system, t0, y0)
         self._refuse_penetration(system, gap)
+
+    def _enter(self, system: System) -> None:
+        """Take the kernels of another system, with a context of its values."""
+        compiled, g = kernels(system), system.model.position_rows
+        self.system, self._context = system, compiled.context(system)
+        self._addresses = contact_kernel(system), compiled.pieces
+        self._sizes = np.array([system.n, system.m, g, len(system.states)])
 
     def _gaps(self, system: System, t: float, y: np.ndarray) -> np.ndarray:
         explain_refusal(system, t, y)
@@ -91,9 +95,11 @@ class ContactChanges:
             for watch in fired:
                 what[watch.contact] = _FIRED[watch.what]
         statuses, directions, record = self._found
-        context = self._context_of(system)
+        if system is not self.system or system.solves:  # and then from the same guess
+            self._enter(system)
+        known = self._sizes, *self._known, what, self.scales
         code = contact_update.update(
-            *self._addresses, context, t, y, *self._known, what, self.scales, statuses, directions, record
+            *self._addresses, self._context, t, y, *known, statuses, directions, record
         )
         if code != contact_update.DONE:
             self._refuse(code, system, t, y)
@@ -103,14 +109,6 @@ class ContactChanges:
         if solved.m:
             y = consistent_state(solved, y, t, repair=True).state
         return Closed(y, solved)
-
-    def _context_of(self, system: System) -> np.ndarray:
-        """A context with the values of this system; anew where evaluations solve for something, so that they do
-        so from the same guess.
-        """
-        if system is not self.system or system.solves:
-            self.system, self._context = system, kernels(system).context(system)
-        return self._context
 
     def _refuse(self, code: int, system: System, t: float, y: np.ndarray) -> None:
         """Say why an update cannot be made."""

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from holonome.dynamics.contacts import begins_of
 from holonome.dynamics.modes import Watch
 from holonome.dynamics.start import consistent_state
+from holonome.dynamics.switched import base_of
 from holonome.dynamics.switching_times import stops
 from holonome.errors import HolonomeError
 from holonome.integrators import loop
@@ -22,6 +24,7 @@ from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.problem.parameters import Parameters
+from holonome.results.impacts import Impacts
 from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 from holonome.solving.carry_out import carry_out, new_stepper
@@ -61,6 +64,7 @@ class Options(NamedTuple):
     at_rest: bool
     repair: bool
     progress: Any
+    keep_impacts: bool = True
 
 
 def run_in_pieces(task: Task, options: Options, clocks: Sequence[Clock] = ()) -> Solution:
@@ -80,7 +84,8 @@ class PiecewiseRun:
         self.fired: list[int] = []  # events at this time
         self.implicit = False  # whether the last leg was, where methods take turns
         self.repeated = 0
-        self.parts = _Parts(task)
+        self.parts, self._base = _Parts(task), (task.system, base_of(task.system))
+        self.impacts = impact_recorder(self._base[1], not options.keep_impacts)
         self._runs: dict[tuple, Run] = {}
         self._asked: dict[int, tuple[str, ...]] = {}  # arguments of actions
         self.contacts: ContactChanges | None = None
@@ -97,7 +102,7 @@ class PiecewiseRun:
                 task.system, self.y, self.t, at_rest=options.at_rest, repair=options.repair
             )
             self.y, self.parts.start = start.state, start
-        self.contacts = ContactChanges(task.system, self.t, self.y)
+        self.contacts = ContactChanges(task.system, self.t, self.y, self.impacts)
         self.switches = stops(task.system, task.t0, task.t1).times.tolist()
 
     def carried_out(self) -> Solution:
@@ -126,8 +131,16 @@ class PiecewiseRun:
                 ending, self.parts.status = f"stopped at t = {self.t:.6g}: {error}", -1
         if not self.parts.points:
             solved = self.system if self.contacts is None else self.contacts.all_open(self.system)
-            self.parts.add_point(self.t, self.y, Piece(0, self.system, solved))
-        return self.parts.solution(ending, self.contacts)
+            self.parts.add_point(self.t, self.y, Piece(0, self.base, solved))
+        wanted = self.contacts is not None or self.impacts
+        return self.parts.solution(ending, self.impacts if wanted else None)
+
+    @property
+    def base(self) -> System:
+        """The system with all of its constraints: the same object as long as nothing changes."""
+        if self._base[0] is not self.system:
+            self._base = self.system, base_of(self.system)
+        return self._base[1]
 
     def _at_end(self, stopped: bool) -> str:
         self.parts.status = int(stopped)
@@ -172,6 +185,7 @@ class PiecewiseRun:
 
     def _change(self, change: Change) -> bool:
         self.system, self.y = change.system, change.y
+        note_locked(self.impacts, self.t, change)
         return change.stop
 
     def _before(self, switch: float) -> float:
@@ -188,7 +202,7 @@ class PiecewiseRun:
 
     def _piece(self) -> Outcome:
         """Run up to the next interruption; how that ended."""
-        self.parts.note_inputs(self.t, self.system.parameters)
+        self.parts.note_inputs(self.t, self.base.parameters)
         run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
@@ -198,7 +212,7 @@ class PiecewiseRun:
             leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
-        self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
+        self.parts.add(legs, outcome, Piece(self.parts.points, self.base, self.solved))
         least = _CROWDED * np.spacing(max(abs(self.task.t0), abs(self.task.t1)))
         self.repeated = 0 if abs(last.t - self.t) > least else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
@@ -245,7 +259,7 @@ class PiecewiseRun:
             max_steps=max(task.max_steps - self.parts.tried, 1),
             steps_before=self.parts.tried,
         )
-        key = name, tuple(self.left), getattr(self.solved, "statuses", None)
+        key = name, tuple(self.left), id(self.solved.compiled)
         run = self._runs.get(key)
         if run is not None and self._serves(run):
             run.again(task._replace(stepper=run.stepper, events=run.task.events))
@@ -278,6 +292,18 @@ class PiecewiseRun:
             return None
         begin = np.searchsorted(direction * times, direction * self.t)
         return times[begin : np.searchsorted(direction * times, direction * stop, "right")]
+
+
+def impact_recorder(system: System, summed: bool = False) -> Impacts.Recorder:
+    """For impacts of contacts, and of constraints that are locked."""
+    return Impacts.Recorder(Impacts.names_in(system), begins_of(system), summed)
+
+
+def note_locked(impacts: Impacts.Recorder, t: float, change: Change) -> None:
+    """The impact by which constraints were locked, if there was one."""
+    locked = change.locked
+    if locked is not None and locked.rows:
+        impacts.note_locked(t, locked.rows, locked.before, locked.impulse, locked.lost)
 
 
 def _acting(event: Event) -> Event:
@@ -363,7 +389,7 @@ class _Parts:
                     self.rows[name].pop()
             self.points -= 1
 
-    def solution(self, ending: str, contacts: ContactChanges | None) -> Solution:
+    def solution(self, ending: str, impacts: Impacts.Recorder | None) -> Solution:
         """All pieces as one."""
         task, size = self.task, self.task.system.state_size
         empty = {"t": np.zeros(0), "states": np.zeros((0, size))}
@@ -372,7 +398,7 @@ class _Parts:
         fields |= self.counts | {
             "rtol": task.rtol,
             "atol": task.atol,
-            "system": task.system,
+            "system": base_of(task.system),
             "start": self.start,
         }
         for name, rows in self.rows.items():
@@ -397,8 +423,8 @@ class _Parts:
         fields["status"] = self.status
         fields["outcome"] = ending + rank_fell(fields["singular_times"])
         fields["pieces"] = tuple(self.pieces)
-        if contacts is not None:
-            fields["impacts"] = contacts.impacts.impacts()
+        if impacts is not None:
+            fields["impacts"] = impacts.impacts()
         if self.trace:
             fields["trace"] = np.array([[t, *values] for t, values in self.trace])
         solution = Solution(fields)
