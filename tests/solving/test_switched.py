@@ -169,7 +169,9 @@ def test_what_makes_no_sense_is_refused():
     def solved(action):
         return hn.solve(pendulum(), (0, 1), [1.0, 0.0], events=hn.Event(lambda t: t - 0.5, action=action))
 
-    assert "there is no constraint 'bar'; the constraints are rod" in solved(lambda: {"release": "bar"}).message
+    assert (
+        "there is no constraint 'bar'; the constraints are rod" in solved(lambda: {"release": "bar"}).message
+    )
     assert "locked as well" in solved(lambda: {"release": "rod", "lock": "rod"}).message
     with pytest.raises(ValueError, match="there is no constraint 'bar'"):
         pendulum().released("bar")

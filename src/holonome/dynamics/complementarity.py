@@ -47,9 +47,7 @@ def solve_contacts(A, b, begins, mu, d, sliding, before, x, w, status):
         return True
     status[:], x[:] = decided, swept
     w[:] = A @ x + b
-    if settled and _is_solution(
-        x, w, status, d, begins, mu, sliding, before, _SETTLED_WELL, size_w, size_x
-    ):
+    if settled and _is_solution(x, w, status, d, begins, mu, sliding, before, _SETTLED_WELL, size_w, size_x):
         return True
     for number in range(_ways(begins, mu, sliding, before)):
         d[:] = given

@@ -70,7 +70,14 @@ _NEEDED = {
 } | dict.fromkeys(_NUMBERS, 0)
 """Arrays that every result has, and their dimensions."""
 
-_OF_PIECES = {"piece_begins": 1, "piece_values": 2, "piece_modes": 2, "piece_switched": 2, "trace": 2, "impacts": 2}
+_OF_PIECES = {
+    "piece_begins": 1,
+    "piece_values": 2,
+    "piece_modes": 2,
+    "piece_switched": 2,
+    "trace": 2,
+    "impacts": 2,
+}
 """Of a run in pieces: the first point and the parameters of each, what its contacts do, with the numbers of
 these modes, the inputs where they changed, and the impacts.
 """

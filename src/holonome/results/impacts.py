@@ -10,7 +10,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+_GAINED = 1e-6
+"""A part of the work of an impulse from which on it counts as a gain."""
+
 _ROWS = ("before", "after", "impulse", "friction", "energy_lost", "number")
+
 
 @dataclass(frozen=True, eq=False)
 class Impacts:
@@ -74,6 +78,18 @@ class Impacts:
         if np.all(self.number == 1) or not self.t.size:
             return lost
         return np.where(times >= self.t[-1], lost, np.nan)
+
+    def gains(self) -> str:
+        """Where energy was gained, in words; empty if nowhere."""
+        gained = self.energy_lost < -_GAINED * np.abs(self.impulse * self.before)
+        if not np.any(gained):
+            return ""
+        first = int(np.argmax(gained))
+        return (
+            f"; {int(np.sum(self.number[gained]))} of the impacts gained energy, first that of "
+            f"{self.contact[first]} at t = {self.t[first]:.9g}: Newton's hypothesis together with friction may; "
+            "give the contact hypothesis='poisson'"
+        )
 
     class Recorder:
         """Collects impacts on the way, as compactly as numbers can be kept, or adds them up."""

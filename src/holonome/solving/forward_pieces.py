@@ -20,6 +20,7 @@ from holonome.problem.system import System
 from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.contact_changes import ContactChanges
 from holonome.solving.forward_run import ForwardRun
+from holonome.solving.echoes import Echoes
 from holonome.solving.methods import Method
 from holonome.solving.moment import Interrupted, Moment
 from holonome.solving.pieces import impact_recorder, note_locked
@@ -68,6 +69,7 @@ class ForwardPieces:
         self.statuses: tuple[str, ...] = ()
         self.watches: Sequence[Watch] = ()
         self.left, self.fired = list(self._first_left), []
+        self.echoes, self.heard, self.repaired = Echoes(), [], 0.0
         self.found: list[list[float]] = [[] for _ in task.events]
         self.steps, self.anew = 0, True
 
@@ -78,6 +80,7 @@ class ForwardPieces:
                 y = consistent_state(system, y, t, at_rest=at_rest, repair=repair).state
             self.contacts = ContactChanges(system, t, y, self.impacts)
         self.system, self.left, self.fired = system, list(self._first_left), []
+        self.echoes, self.heard, self.repaired = Echoes(), [], 0.0
         return self._enter(t, y)
 
     def _enter(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -199,13 +202,19 @@ class ForwardPieces:
                 run.settle_task()
                 consistent_start(run, False, self.contacts is not None)
                 code = run.advance_all()
-        self.fired = []
+        repaired = self.run.repaired if anew else 0.0
+        self.echoes.expect(self.fired, t, max(repaired, self.repaired))
+        self.fired, self.heard, self.repaired = [], [], 0.0
         self.steps += self.run.counts[1]
         times = self.run.events_in(self.run.collected().found)[0] or []
         for found, rows in zip(times, self.found, strict=False):
             rows += found.tolist()
         if code == loop.TERMINATED:
             self.fired = [k for k, found in enumerate(times) if found.size and found[-1] == self.run.t]
+            own = [k for k in self.fired if k < len(self.left)]
+            self.heard = self.echoes.among(own, self.run.t)
+            for number in self.heard:
+                self.found[number].pop()
             left = self.run.stepper.of_events[2]
             self.run.memory[left] = self.run.empty[left]
         return code
@@ -220,13 +229,14 @@ class ForwardPieces:
     def _acted(self, t: float, y: np.ndarray) -> tuple[np.ndarray, bool]:
         """What the events at this time leave behind, and whether one of them ends the step."""
         ended = False
-        for number in [k for k in self.fired if k < len(self.left)]:
+        for number in [k for k in self.fired if k < len(self.left) and k not in self.heard]:
             action, role = self.task.events[number].action, f"events[{number}].action"
             if action is not None:
                 moment = Moment(self.system, t, y)
                 answer, self._asked[number] = moment.call(action, role, self._asked.get(number))
                 change = moment.changed(role, answer)
                 note_locked(self.impacts, t, change)
+                self.repaired = max(self.repaired, change.repaired)
                 self.system, y, ended = change.system, change.y, ended or change.stop
             if self.left[number]:
                 self.left[number] -= 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from holonome.arguments import NUMBERS, checked, read, shown
 from holonome.dynamics.contacts import constrained
-from holonome.dynamics.start import consistent_state
+from holonome.dynamics.start import consistent_state, time_moved
 from holonome.dynamics.switched import Locked, base_of, relocked, rows_named
 from holonome.errors import HolonomeError
 from holonome.locks import cached_property
@@ -31,6 +31,8 @@ class Change(NamedTuple):
     stop: bool = False
     locked: Locked | None = None
     """Constraints that were released or locked."""
+    repaired: float = 0.0
+    """The time in which the motion goes as far as the state had to be moved to satisfy the constraints."""
 
 
 class Moment:
@@ -122,10 +124,12 @@ class Moment:
         locked = self._switched(answer, system, y)
         if locked is not None:
             system, y[n : 2 * n] = locked.system, locked.v
+        wanted = y
         if system.m and (system is not self.system or not np.array_equal(y, self.y)):
             y = consistent_state(system, y, self.t).state
-        stop = answer.get("stop", False)
-        return Change(system, y, checked("stop", stop) if "stop" in answer else False, locked)
+        stop = checked("stop", answer["stop"]) if "stop" in answer else False
+        repaired = time_moved(wanted, y, n)
+        return Change(system, y, stop, locked, repaired)
 
     def _switched(self, answer: Mapping[str, Any], system: System, y: np.ndarray) -> Locked | None:
         """What becomes of constraints that are to be released or locked; None if that changes nothing."""

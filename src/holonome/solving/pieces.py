@@ -29,6 +29,7 @@ from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.contact_changes import ContactChanges
+from holonome.solving.echoes import Echoes
 from holonome.solving.diagnosis import rank_fell
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
 from holonome.solving.moment import Change, Interrupted, Moment
@@ -83,7 +84,8 @@ class PiecewiseRun:
         self.left = [int(event.terminal or 0) for event in task.events]
         self.fired: list[int] = []  # events at this time
         self.implicit = False  # whether the last leg was, where methods take turns
-        self.repeated = 0
+        self.repeated, self.repaired = 0, 0.0
+        self.echoes, self.heard = Echoes(task.direction), []
         self.parts, self._base = _Parts(task), (task.system, base_of(task.system))
         self.impacts = impact_recorder(self._base[1], not options.keep_impacts)
         self._runs: dict[tuple, Run] = {}
@@ -158,7 +160,7 @@ class PiecewiseRun:
             for clock in self.clocks:
                 if clock.next_time(self.t) == self.t:
                     stop |= self._change(clock.act(Moment(self.system, self.t, self.y)))
-        for number in [number for number in self.fired if number < len(self.events)]:
+        for number in [k for k in self.fired if k < len(self.events) and k not in self.heard]:
             event = self.task.events[number]
             if event.action is not None:
                 role = f"events[{number}].action"
@@ -185,6 +187,7 @@ class PiecewiseRun:
 
     def _change(self, change: Change) -> bool:
         self.system, self.y = change.system, change.y
+        self.repaired = max(self.repaired, change.repaired)
         note_locked(self.impacts, self.t, change)
         return change.stop
 
@@ -212,16 +215,20 @@ class PiecewiseRun:
             leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
+        self.echoes.expect(self.fired, self.t, max(self.repaired, run.repaired))
         self.parts.add(legs, outcome, Piece(self.parts.points, self.base, self.solved))
         least = _CROWDED * np.spacing(max(abs(self.task.t0), abs(self.task.t1)))
         self.repeated = 0 if abs(last.t - self.t) > least else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
         self._follow_solved(last)
-        self.fired = []
+        self.fired, self.heard, self.repaired = [], [], 0.0
         if outcome.code == loop.TERMINATED:
             self.fired = [
                 i for i, times in enumerate(self.parts.last_events) if times.size and times[-1] == self.t
             ]
+            own = [number for number in self.fired if number < len(self.events)]
+            self.heard = self.echoes.among(own, self.t)
+            self.parts.forget_last(self.heard)
         if outcome.code in (loop.DONE, loop.TERMINATED) and self.parts.tried >= self.task.max_steps:
             raise Interrupted(
                 f"stopped at t = {self.t:.9g}: {self.task.max_steps} steps and {self.parts.count} "
@@ -367,6 +374,12 @@ class _Parts:
         self.tried = self.counts["steps"] + self.counts["rejections"]
         self.status, self.outcome = fields["status"], fields["outcome"]
 
+    def forget_last(self, numbers: Sequence[int]) -> None:
+        """The last occurrence of some events was none."""
+        for number in numbers:
+            for rows in (self.events[number], self.event_states[number]):
+                rows[-1] = rows[-1][:-1]
+
     def add_point(self, t: float, y: np.ndarray, piece: Piece) -> None:
         """The only point of a run that did not get anywhere."""
         self.rows["t"], self.rows["states"] = [np.array([t])], [y[np.newaxis].copy()]
@@ -424,7 +437,8 @@ class _Parts:
         fields["outcome"] = ending + rank_fell(fields["singular_times"])
         fields["pieces"] = tuple(self.pieces)
         if impacts is not None:
-            fields["impacts"] = impacts.impacts()
+            fields["impacts"] = found = impacts.impacts()
+            fields["outcome"] += found.gains()
         if self.trace:
             fields["trace"] = np.array([[t, *values] for t, values in self.trace])
         solution = Solution(fields)

@@ -10,7 +10,7 @@ import numpy as np
 
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.poles import unbounded_near
-from holonome.dynamics.start import Start
+from holonome.dynamics.start import Start, time_moved
 from holonome.dynamics.switching_times import may_stop, stops
 from holonome.integrators import loop
 from holonome.integrators.contract import Beginning, Record, Stepper
@@ -88,6 +88,8 @@ class Run:
     _empty: tuple[np.ndarray, np.ndarray] | None = None
     """Memory and context before the first beginning, where these serve for others."""
     _mark = Mark()
+    repaired = 0.0
+    """The time in which the motion goes as far as the start had to be moved to satisfy the constraints."""
 
     def __init__(self, task: Task, first_rows: int = _FIRST_ROWS) -> None:
         self.task, self.stepper, self.system, self.first = task, task.stepper, task.system, task.y0
@@ -150,7 +152,7 @@ class Run:
             Context.vector(self.context, "left_out")[:] = 0.0
             self.stepper.left_out = ()
         self._enter_task(self.memory)
-        self.begun, self.trusted, self.full, self._mark = False, False, [], Mark()
+        self.begun, self.trusted, self.full, self._mark, self.repaired = False, False, [], Mark(), 0.0
         self.budget, self.rows = _FIRST_BUDGET, self.first_rows
         self._new_buffers()
 
@@ -209,6 +211,7 @@ class Run:
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
+        self.repaired = time_moved(self.first, y0, self.system.n)
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
 
