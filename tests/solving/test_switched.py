@@ -165,6 +165,27 @@ def test_joints_of_a_mechanism():
     assert np.max(np.abs(sol.reaction("B").force[:, ~free])) > 1
 
 
+def test_events_that_ask_for_multipliers_see_those_of_all_constraints():
+    """Zero where one is released, also beside others, whose rows then lie elsewhere."""
+    rail = hn.System(
+        np.eye(3),
+        [0.0, -G, 2.0],
+        lambda q: np.array([q[:2] @ q[:2] - 1, q[2] - 5.0]),
+        names=["x", "y", "z"],
+        constraint_names=["rod", "stop"],
+    )
+    strong = hn.Event(lambda lam: lam[0] - 13, direction=1, action=lambda: {"release": "rod"})
+    other = hn.Event(lambda lam: lam[1] - 1.0)  # it is always 2
+    seen = []
+    late = hn.Event(lambda t: t - 0.9, action=lambda lam: seen.append(lam.tolist()))
+    sol = hn.solve(rail, (0, 1), [1, 0, 5], events=[strong, other, late])
+    assert sol.success, sol.message
+    at = sol.q_events[0][0]
+    assert 1.5 * G * -at[1] == pytest.approx(13, rel=1e-5)  # λ = 3 g |y| / 2
+    assert sol.t_events[1].size == 0
+    assert seen == [pytest.approx([0.0, 2.0])]
+
+
 def test_what_makes_no_sense_is_refused():
     def solved(action):
         return hn.solve(pendulum(), (0, 1), [1.0, 0.0], events=hn.Event(lambda t: t - 0.5, action=action))

@@ -12,8 +12,8 @@ _RESIDUAL = 1e-10
 
 @njit(cache=True)
 def solved(matrix, right, dependent, largest):
-    """x with ``matrix`` x = ``right``, columns apart; singular values below ``dependent`` times the largest count
-    as zero, and numbers above ``largest`` as their consequence.
+    """x with ``matrix`` x = ``right``, columns apart; singular values below ``dependent`` times the largest
+    count as zero, and numbers above ``largest`` as their consequence.
     """
     n, columns = right.shape
     factors, pivots, scale = matrix.copy().reshape(n * n), np.empty(n), np.empty(n)

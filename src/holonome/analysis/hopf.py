@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,8 +22,8 @@ _ON_AXIS, _REAL = 1e-7, 1e-6
 """Parts of the largest eigenvalue: real parts that count as none, and imaginary ones."""
 
 _BESIDE, _CROSSES = 1e-3, 1e-4
-"""Part of the way between two points in which the axis is crossed, and part of its frequency up to which a pair
-counts as on it.
+"""Part of the way between two points in which the axis is crossed, and part of its frequency up to which a
+pair counts as on it.
 """
 
 
@@ -58,7 +58,8 @@ def _located(branch: Branch, k: int, before: int) -> BranchPoint | None:
     omega = within.nearest(high).imag
     begin, end = max(0.0, low - _BESIDE), min(1.0, high + _BESIDE)
     if within.real_part(begin, omega) * within.real_part(end, omega) < 0:
-        high = float(brentq(within.real_part, begin, end, (omega,), xtol=1e-13))
+        root: Any = brentq(within.real_part, begin, end, (omega,), xtol=1e-13)
+        high = float(root)
     pair, X = within.nearest(high), within.at(high)
     if X is None or not abs(pair.real) <= _CROSSES * pair.imag:
         return None  # a pair that has become real, not one that crosses

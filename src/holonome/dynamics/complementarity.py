@@ -30,8 +30,8 @@ _LAWS = np.array([[STICK, 0.0], [SLIDE, 1.0], [SLIDE, -1.0]])
 
 @njit(cache=True)
 def solve_contacts(A, b, begins, mu, d, sliding, before, x, w, status):
-    """Find forces x on contacts, w = A x + b, what each contact does, and the directions d, two numbers a row;
-    False if no forces satisfy the law of friction (Painlevé's paradox).
+    """Find forces x on contacts, w = A x + b, what each contact does, and the directions d, two numbers a
+    row; False if no forces satisfy the law of friction (Painlevé's paradox).
 
     Rows of contact i are from ``begins[i]`` to ``begins[i + 1]``.  Where it is ``sliding``, its direction is
     given; ``before`` are normal impulses that friction may count on in addition.
@@ -129,8 +129,8 @@ def _sweeps(A, b, begins, mu, d, sliding, before, x, status):
 
 @njit(cache=True)
 def _with_decisions(A, b, begins, mu, d, sliding, before, status, presses, size_w, size_x, x, w):
-    """Find the forces if each contact does what ``status`` says, those that press without moving across; False
-    if that contradicts the laws.
+    """Find the forces if each contact does what ``status`` says, those that press without moving across;
+    False if that contradicts the laws.
     """
     known, columns, x[:] = np.zeros(b.size, dtype=np.bool_), np.zeros((b.size, b.size)), 0.0
     for i in range(mu.size):

@@ -1,4 +1,4 @@
-"""What contacts do at an interruption: impacts, and which of them are open, closed, stick or slide from there on.
+"""What contacts do at an interruption: impacts, and which of them are open, closed, stick or slide then.
 
 All of it is one compiled function, as there may be a million impacts in a run.
 """
@@ -141,8 +141,8 @@ def _pushed(A, rows, change):
 
 @njit(cache=True)
 def _impact(y, n, here, answer, touching, poisson, scales, record):
-    """Let y be the state after an impact, noted in ``record``.  Contacts that would rise too little to be seen
-    stay closed.
+    """Let y be the state after an impact, noted in ``record``.  Contacts that would rise too little to be
+    seen stay closed.
     """
     begins, u, x, rows = here.begins, here.u.copy(), np.zeros(here.u.size), here.u.size
     if not impulses(answer.A, u, begins, touching, here.e, here.mu, poisson, x):
@@ -254,9 +254,9 @@ def _part(y, n, here, answer, statuses, parting, delta):
 def update(
     kernel, pieces, context, t, y, sizes, begins, poisson, fired, scales, statuses, directions, record
 ):
-    """Let y be the state behind impacts, ``statuses`` what contacts do from there on, ``directions`` where they
-    slide, and ``record`` what an impact was: whether there was one, what it took, impulses along all rows,
-    and velocities before and after it.  DONE, or why not.
+    """Let y be the state behind impacts, ``statuses`` what contacts do from there on, ``directions`` where
+    they slide, and ``record`` what an impact was: whether there was one, what it took, impulses along all
+    rows, and velocities before and after it.  DONE, or why not.
 
     ``sizes`` are n, m, rows of g and the number of states; ``scales`` those of `grow`.
     """

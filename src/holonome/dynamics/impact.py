@@ -24,8 +24,8 @@ _ROUNDS, _APPROACHES = 200, 1e-11
 
 @njit(cache=True)
 def impulses(A, u, begins, touching, e, mu, poisson, total):
-    """Find impulses along the rows of the contacts, ``total``, and let the velocities ``u`` be those after them;
-    False where no impulses satisfy the law of friction.
+    """Find impulses along the rows of the contacts, ``total``, and let the velocities ``u`` be those after
+    them; False where no impulses satisfy the law of friction.
 
     Parameters
     ----------

@@ -115,16 +115,24 @@ class ModeSystem(System):
             d = d / np.linalg.norm(d, axis=0)
         return N, -friction * N * d
 
+    @property
+    def own_count(self) -> int:
+        return self.base.own_count
+
+    def own_symbols(self, lam: ca.SX) -> ca.SX:
+        return self.base.own_symbols(lam[self.own_rows.tolist()] if self.own_rows.size else ca.SX(0, 1))
+
     def event_function(self, role: str, function: Any) -> Any:
         found = super().event_function(role, function)
-        if "lam" in found.further and not isinstance(function, ModeEvent):
-            found.further = {**found.further, "lam": np.zeros(self.own_rows.size)}
+        if isinstance(function, ModeEvent):
+            found.further = {**found.further, "lam": np.zeros(self.m)}
         return found
 
     def event_expression(self, role: str, function: Any, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:
         if not isinstance(function, ModeEvent):
-            lam = lam[self.own_rows.tolist()] if self.own_rows.size else ca.SX(0, 1)
-        return super().event_expression(role, function, motion, lam)
+            return super().event_expression(role, function, motion, lam)
+        symbols = self.symbols | {"lam": lam, "a": motion[self.n : 2 * self.n]}
+        return self.event_function(role, function).expression(symbols)
 
 
 def contact_data(count: int) -> np.ndarray:

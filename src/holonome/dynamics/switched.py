@@ -1,8 +1,8 @@
-"""Systems some of whose constraints do not hold at present: a latch that is open, a clutch that slips, a rod that
-has broken.
+"""Systems some of whose constraints do not hold at present: a latch that is open, a clutch that slips, a rod
+that has broken.
 
-Each choice of rows that hold is a System of its own, made once.  A position constraint that is locked holds what
-it finds: g(t, q) keeps the value c that it had then, so that a clutch may close at any angle.
+Each choice of rows that hold is a System of its own, made once.  A position constraint that is locked holds
+what it finds: g(t, q) keeps the value c that it had then, so that a clutch may close at any angle.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ class SwitchedSystem(System):
         out[self.held] = lam
         return out
 
+    @property
+    def own_count(self) -> int:
+        return self.base.m
+
+    def own_symbols(self, lam: ca.SX) -> ca.SX:
+        out = ca.SX.zeros(self.base.m)
+        for k, row in enumerate(self.held.tolist()):
+            out[row] = lam[k]
+        return out
+
     def own_residuals(self, residuals: np.ndarray) -> np.ndarray:
         g = self.base.model.position_rows
         out, released = residuals.copy(), np.array(self.released_rows, dtype=int)
@@ -114,8 +124,8 @@ def rows_named(system: System, name: Any) -> list[int]:
     rows = rows or [row for row, known in enumerate(names) if known.startswith(f"{name} ")]
     if not isinstance(name, str) or not rows:
         raise ValueError(
-            f"there is no constraint {name!r}; the constraints are {', '.join(names) or 'none'}. A joint without "
-            "rows is part of the tree; coordinates='absolute' gives rows to all joints"
+            f"there is no constraint {name!r}; the constraints are {', '.join(names) or 'none'}. A joint "
+            "without rows is part of the tree; coordinates='absolute' gives rows to all joints"
         )
     return rows
 
@@ -185,8 +195,8 @@ def _functions(base: System, held: np.ndarray) -> dict[str, Any]:
         if function.supplied is not None:
             if role in kept:
                 raise ModelError(
-                    f"{role}: cannot be traced ({function.reason}), so its rows cannot be released one by one; "
-                    "write it with NumPy functions"
+                    f"{role}: cannot be traced ({function.reason}), so its rows cannot be released one by "
+                    "one; write it with NumPy functions"
                 )
             found[role] = function.function
             continue

@@ -18,8 +18,8 @@ _ROWS = ("before", "after", "impulse", "friction", "energy_lost", "number")
 
 @dataclass(frozen=True, eq=False)
 class Impacts:
-    """The impacts of a run, one entry for each contact that took part; with ``keep_steps=False`` one entry for
-    each contact, whose impulses and losses are sums and whose other numbers are those of its last impact.
+    """The impacts of a run, one entry for each contact that took part; with ``keep_steps=False`` one entry
+    for each contact, whose impulses and losses are sums and whose other numbers are those of its last impact.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class Impacts:
         first = int(np.argmax(gained))
         return (
             f"; {int(np.sum(self.number[gained]))} of the impacts gained energy, first that of "
-            f"{self.contact[first]} at t = {self.t[first]:.9g}: Newton's hypothesis together with friction may; "
-            "give the contact hypothesis='poisson'"
+            f"{self.contact[first]} at t = {self.t[first]:.9g}: Newton's hypothesis together with friction "
+            "may; give the contact hypothesis='poisson'"
         )
 
     class Recorder:
@@ -125,9 +125,10 @@ class Impacts:
             if self.sums is None:
                 self.rows.extend(row)
                 return
-            *_, impulse, friction, lost, number = self.sums.pop(row[1], [0.0] * self.columns)
+            which = int(row[1])
+            *_, impulse, friction, lost, number = self.sums.pop(which, [0.0] * self.columns)
             added = row[4] + impulse, row[5] + friction, row[6] + lost, number + 1
-            self.sums[row[1]] = [*row[:4], *added]
+            self.sums[which] = [*row[:4], *added]
 
         def impacts(self) -> Impacts:
             if self.sums is not None:

@@ -117,8 +117,8 @@ class ContactChanges:
         if code == contact_update.NO_SOLUTION:
             raise Interrupted(
                 f"stopped at t = {t:.9g}: no contact forces agree with Coulomb's law of friction (Painlevé's "
-                f"paradox) at {', '.join(system.contacts.names)}; rigid bodies jam there. Take less friction, "
-                "or a compliant contact"
+                f"paradox) at {', '.join(system.contacts.names)}; rigid bodies jam there. Take less "
+                "friction, or a compliant contact"
             )
         self._refuse_penetration(system, self._gaps(system, t, y))
 

@@ -18,7 +18,7 @@ class Echoes:
     def expect(self, numbers: Sequence[int], t: float, repaired: float) -> None:
         """These events were at t, where the state was moved as far as the motion goes in the time given."""
         if repaired > 0:
-            self.until |= {number: self.direction * t + _MANY * repaired for number in numbers}
+            self.until |= dict.fromkeys(numbers, self.direction * t + _MANY * repaired)
 
     def among(self, numbers: Sequence[int], t: float) -> list[int]:
         """Which of these events, found at t, are only found again."""

@@ -19,8 +19,8 @@ from holonome.problem.event import Event
 from holonome.problem.system import System
 from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.contact_changes import ContactChanges
-from holonome.solving.forward_run import ForwardRun
 from holonome.solving.echoes import Echoes
+from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method
 from holonome.solving.moment import Interrupted, Moment
 from holonome.solving.pieces import impact_recorder, note_locked

@@ -24,13 +24,14 @@ from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.problem.parameters import Parameters
+from holonome.problem.system import System
 from holonome.results.impacts import Impacts
 from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.contact_changes import ContactChanges
-from holonome.solving.echoes import Echoes
 from holonome.solving.diagnosis import rank_fell
+from holonome.solving.echoes import Echoes
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
