@@ -190,3 +190,24 @@ def test_methods_that_drift_find_an_event_once(method, settings, action):
         sim = hn.Simulator(pendulum, [1, 0], method=method, events=event, rtol=1e-5, **settings)
         sim.step(4.0)
         assert sim.t_events[0].size == sol.t_events[0].size
+
+
+def test_an_action_that_brings_its_own_event_about_is_told_soon():
+    """A billion interruptions in each second of the motion would be needed."""
+    event = hn.Event(lambda q: q[0] - 0.5, action=lambda: {"q": [0.5 + 1e-9], "v": [-1.0]})
+    sol = hn.solve(hn.System(1.0, lambda q: -q), (0, 7), [1.0], events=event)
+    assert not sol.success
+    assert "interruptions follow each other" in sol.message
+    assert sol.t_events[0].size < 2000
+
+
+def test_interruptions_that_are_many_but_not_too_many_go_on():
+    """Those of a ball that bounces come closer and closer, until it is stopped."""
+    stop = hn.Event(
+        lambda q: q[0],
+        direction=-1,
+        action=lambda v: {"v": -0.99 * v, "stop": abs(v[0]) < 1e-4},
+    )
+    sol = hn.solve(hn.System(1.0, [-9.81]), (0, 1000), [1.0], events=stop)
+    assert sol.success, sol.message
+    assert sol.t_events[0].size > 1000
