@@ -35,6 +35,7 @@ PEERS = {
     "holonome": "holonome",
     "sundials": "sundials",
     "sundials -O3": "sundials",
+    "fortran": "fortran",
     "scikit-sundae": "scikit_sundae",
     "scipy_dae": "scipy_dae",
     "scipy": "scipy_ivp",
