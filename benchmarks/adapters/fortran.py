@@ -53,7 +53,9 @@ def version() -> str:
 
 def codes(problem: Problem) -> dict[str, Code]:
     if not problem.forms:
-        raise CannotState("no form of the problem was written" if problem.links else "there are no constraints")
+        raise CannotState(
+            "no form of the problem was written" if problem.links else "there are no constraints"
+        )
     drivers = ["mass.c", "residual.c", *(["half_explicit.c"] if problem.half_explicit else [])]
     library = problem.compiled(
         "fortran",
@@ -69,7 +71,15 @@ def codes(problem: Problem) -> dict[str, Code]:
 
 
 def _with_mass_matrix(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
-    library.run_mass.argtypes = [*[ct.c_int] * 6, _WHOLE, ct.c_double, ct.c_double, _VECTOR, _VECTOR, *_ENDING]
+    library.run_mass.argtypes = [
+        *[ct.c_int] * 6,
+        _WHOLE,
+        ct.c_double,
+        ct.c_double,
+        _VECTOR,
+        _VECTOR,
+        *_ENDING,
+    ]
 
     def code(name: str, form: str, algebraic: float | None) -> Code:
         data = problem.mass_forms[form]

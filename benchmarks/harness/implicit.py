@@ -70,9 +70,7 @@ def overdetermined(model: Model, numbers: np.ndarray) -> list[ca.Function]:
     ]
 
 
-def _residual(
-    model: Model, form: str, unknowns: _Unknowns | None = None
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _residual(model: Model, form: str, unknowns: _Unknowns | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Y, Y′ and F."""
     unknowns = unknowns or _Unknowns(model, form)
     Y = ca.vertcat(unknowns.q, model.v, model.u, unknowns.lam, unknowns.mu)
