@@ -2,7 +2,7 @@
 of, against IDA of SUNDIALS with its banded solver and with KLU.
 
     apt-get install libsundials-dev
-    python benchmarks/chain.py [--links 10 30 100 300 1000] [--out benchmarks/results/chain.csv]
+    python benchmarks/chain.py [--links 10 30 100 300 1000] [--out FILE] [--quick]
 
 Both sides integrate the GGL form by BDF with rtol = 1e-6, atol = 1e-8 and call the same compiled residual and
 nonzeros of the Newton matrix; IDA has the unknowns ordered link by link, so that the band is narrow.  The
@@ -12,16 +12,15 @@ SUNDIALS is that of the distribution, or the one in SUNDIALS_DIR.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import ctypes as ct
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import casadi as ca
@@ -30,6 +29,8 @@ from numba import njit
 
 import holonome as hn
 from adapters.sundials import FOLDER, version
+from harness.options import Options, long_stamp
+from harness.tables import write_rows
 from holonome.dynamics.kernels import kernels
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.machine.calls import call, pointer, run_kernel
@@ -193,13 +194,14 @@ def parts(mechanism) -> dict[str, float]:
     Y, z, right = np.zeros(2 * newton.size), np.zeros(newton.size + 1), np.ones(newton.size)
     Y[:n], z[0] = mechanism.q0, 1e3
     run_kernel(newton.factors, 0.0, Y, z, context, memory)
-    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.projection_size)
+    y, out = np.concatenate([mechanism.q0, mechanism.v0]), np.zeros(explicit.projection_size + 4)
+    weights = np.zeros(2 * n + 2)
     return {
         "residual": _cost(newton.F, Y, z, context, np.zeros(newton.size + 1)),
         "factorization": _cost(newton.factors, Y, z, context, memory),
         "solution": _cost(newton.solution, right, memory, context, np.zeros(newton.size + 1)),
-        "accelerations": _cost(explicit.derivative, y, np.zeros(2 * n + 2), context, out),
-        "landing": _cost(explicit.landing, y, np.zeros(2 * n + 2), context, out),
+        "accelerations": _cost(explicit.derivative, y, weights, context, out),
+        "projection": _cost(explicit.projection, y, weights, context, out),
     }
 
 
@@ -225,30 +227,39 @@ def first_result(links: int, method: str) -> float:
     return float(result.stdout.split()[-1])
 
 
-def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
-    mechanism, end = hn.mechanisms.chain(links=links), SECONDS[links]
-    system, peer = mechanism.system, Peer(mechanism, library)
-    reference = hn.solve(
-        system, (0, end), mechanism.q0, mechanism.v0, method="dop853", rtol=1e-11, atol=1e-12
-    ).y[:, -1]
+def codes(mechanism, peer: Peer, end: float, klu: bool) -> dict[str, Callable[[], tuple]]:
+    """What is compared: functions that return the state at the end, seconds, counts, and a message."""
 
-    def ours(method: str):
+    def ours(method: str) -> tuple:
+        start = mechanism.q0, mechanism.v0
         begin = time.perf_counter()
-        sol = hn.solve(system, (0, end), mechanism.q0, mechanism.v0, method=method, rtol=RTOL, atol=ATOL)
+        sol = hn.solve(mechanism.system, (0, end), *start, method=method, rtol=RTOL, atol=ATOL)
         seconds = time.perf_counter() - begin
         order = float(np.mean(sol.history.order)) if sol.njev else np.nan
         counts = {"steps": sol.steps, "residuals": sol.nfev, "jacobians": sol.njev, "order": order}
         return sol.y[:, -1] if sol.success else None, seconds, counts, "" if sol.success else sol.message
 
-    codes = {f"holonome {method}": lambda method=method: ours(method) for method in ("ggl", "bdf", "dop853")}
-    for solver in [False, True] if klu else [False]:
-        for newton in (0.33, 0.01):
-            codes[f"IDA {'KLU' if solver else 'banded'}, Newton {newton}"] = (
-                lambda solver=solver, newton=newton: peer.run(end, solver, newton)
-            )
-    runs: dict[str, list] = {code: [] for code in codes}
-    for _ in range((REPEATS if links <= 100 else FEW) + 1):
-        for code, run in codes.items():
+    def theirs(solver: bool, newton: float) -> tuple:
+        y, seconds, counts, message = peer.run(end, solver, newton)
+        return y, seconds, counts | {"order": counts["orders"] / max(counts["steps"], 1)}, message
+
+    found: dict[str, Callable[[], tuple]] = {
+        f"holonome {method}": partial(ours, method) for method in ("ggl", "bdf", "dop853")
+    }
+    for solver, newton in product([False, True] if klu else [False], (0.33, 0.01)):
+        name = f"IDA {'KLU' if solver else 'banded'}, Newton {newton}"
+        found[name] = partial(theirs, solver, newton)
+    return found
+
+
+def measure(links: int, library: ct.CDLL, klu: bool, quick: bool) -> list[dict]:
+    mechanism, end = hn.mechanisms.chain(links=links), SECONDS[links] / (100 if quick else 1)
+    peer, start = Peer(mechanism, library), (mechanism.q0, mechanism.v0)
+    reference = hn.solve(mechanism.system, (0, end), *start, method="dop853", rtol=1e-11, atol=1e-12).y[:, -1]
+    chosen = codes(mechanism, peer, end, klu)
+    runs: dict[str, list[tuple]] = {code: [] for code in chosen}
+    for _ in range((1 if quick else REPEATS if links <= 100 else FEW) + 1):
+        for code, run in chosen.items():
             runs[code].append(run())
     per_step = {
         code: np.array([run[1] / max(run[2]["steps"], 1) for run in done[1:]]) for code, done in runs.items()
@@ -256,74 +267,61 @@ def measure(links: int, library: ct.CDLL, klu: bool) -> list[dict]:
     rows, costs = [], parts(mechanism)
     for code, done in runs.items():
         y, _, counts, message = done[-1]
-        order = counts["order"] if "order" in counts else counts["orders"] / max(counts["steps"], 1)
-        row = {
-            "links": links,
-            "unknowns": peer.size,
-            "code": code,
-            "us_per_step": 1e6 * np.median(per_step[code]),
-            "steps": counts["steps"],
-            "residuals": counts["residuals"],
-            "jacobians": counts["jacobians"],
-            "order": order,
-            "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
-            "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: system.n])),
-            "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
-            "first_result_s": first_result(links, code.split()[1]) if code.startswith("holonome") else np.nan,
-            "message": message,
-        }
-        row |= {f"us_{name}": value for name, value in costs.items()} if code == "holonome ggl" else {}
-        rows.append(row)
-        print(
-            f"{links:5d} {code:26s} {row['us_per_step']:9.1f} µs a step, order {order:.1f}, "
-            f"{row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
-            f"ratio {row['ratio_of_ggl']:.3f} {message}",
-            flush=True,
+        rows.append(
+            {
+                "links": links,
+                "unknowns": peer.size,
+                "code": code,
+                "us_per_step": 1e6 * np.median(per_step[code]),
+                "steps": counts["steps"],
+                "residuals": counts["residuals"],
+                "jacobians": counts["jacobians"],
+                "order": counts["order"],
+                "ms_in_all": 1e3 * np.median([run[1] for run in done[1:]]),
+                "error": np.nan if y is None else float(np.max(np.abs(y - reference)[: peer.n])),
+                "ratio_of_ggl": np.median(per_step["holonome ggl"] / per_step[code]),
+                "first_result_s": np.nan,
+                "message": message,
+            }
         )
+        if code.startswith("holonome") and not quick:
+            rows[-1]["first_result_s"] = first_result(links, code.split()[1])
+        show(rows[-1])
+    rows[0] |= {f"us_{name}": value for name, value in costs.items()}
     print(
         "      "
         + ", ".join(f"{name} {value:.1f}" for name, value in costs.items())
-        + " µs; first result after "
+        + " µs; first result "
         + ", ".join(f"{row['code'][9:]} {row['first_result_s']:.2f} s" for row in rows[:3]),
         flush=True,
     )
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def show(row: dict) -> None:
+    print(
+        f"{row['links']:5d} {row['code']:26s} {row['us_per_step']:9.1f} µs a step, order {row['order']:.1f}, "
+        f"{row['steps']:6d} steps, {row['ms_in_all']:9.2f} ms, error {row['error']:.1e}, "
+        f"ratio {row['ratio_of_ggl']:.3f} {row['message']}",
+        flush=True,
     )
+
+
+def main() -> None:
+    parser = Options(__doc__, "chain.csv")
     parser.add_argument("--links", type=int, nargs="+", default=list(SECONDS), choices=list(SECONDS))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "chain.csv")
-    arguments = parser.parse_args()
-    rows = []
-    here = {
-        "date": date.today().isoformat(),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "holonome": hn.__version__,
-        "sundials": version(),
-        "optimised": "SUNDIALS_DIR" in os.environ,
-    }
+    arguments = parser.given()
+    here = long_stamp() | {"sundials": version(), "optimised": "SUNDIALS_DIR" in os.environ}
+    rows: list[dict] = []
     with tempfile.TemporaryDirectory() as folder:
         library, klu = compile_peer(Path(folder))
-        for links in arguments.links:
-            rows += measure(links, library, klu)
-            write(arguments.out, rows, here)
-
-
-def write(target: Path, rows: list[dict], here: dict) -> None:
-    """Write all results so far."""
-    fields = list(dict.fromkeys(key for row in rows for key in row))
-    with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*fields, *here])
-        writer.writeheader()
-        writer.writerows(
-            {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()} | here
-            for row in rows
-        )
+        for links in [10] if arguments.quick else arguments.links:
+            rows += [
+                {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
+                | here
+                for row in measure(links, library, klu, arguments.quick)
+            ]
+            write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The compiled loops of the dense eliminations compared with LAPACK as shipped with SciPy.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/dense.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/dense.py [--quick]
 
 Without the variable OpenBLAS shares the larger problems among threads, which on a busy machine wait for each
 other: 400 unknowns took 300 ms instead of 2 (LU) and 3000 ms instead of 11 (saddle point).
@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dgeqp3, dgetrf, dgetrs, dormqr
 
+from harness.options import Options
 from holonome.algebra import dense
 from holonome.algebra import saddle_point as sp
 from holonome.machine.calls import pointer
@@ -77,9 +78,10 @@ def fastest(work: Callable[[], object], size: int) -> float:
 
 
 def main() -> None:
-    print("µs".ljust(24) + "".join(f"{n:9d}" for n in SIZES))
+    sizes = SIZES[:1] if Options(__doc__).given().quick else SIZES
+    print("µs".ljust(24) + "".join(f"{n:9d}" for n in sizes))
     for make in (lu, lu_by_lapack, saddle_point, saddle_point_by_lapack):
-        matrices = [np.random.default_rng(n).normal(size=(n, n)) for n in SIZES]
+        matrices = [np.random.default_rng(n).normal(size=(n, n)) for n in sizes]
         times = [fastest(make(A), len(A)) for A in matrices]
         print(make.__name__.replace("_", " ").ljust(24) + "".join(f"{t:9.0f}" for t in times))
 

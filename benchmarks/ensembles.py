@@ -1,7 +1,7 @@
 """Throughput of ensembles: lanes against the compiled loop alone and against a Python loop over hn.solve, and
 two threads against one, all in one run.
 
-    python benchmarks/ensembles.py [--members N] [--rounds N] [--out benchmarks/results/ensembles.csv]
+    python benchmarks/ensembles.py [--members N] [--rounds N] [--out FILE] [--quick]
 
 Members differ in one parameter by a percent.  Every code has the same tolerances; the errors, against runs at
 a tolerance of 1e-13, say that the work is the same.  "loop" is the time within the compiled loop of solve,
@@ -11,18 +11,17 @@ processor, so that a machine that is not quite idle will do, but for two threads
 
 from __future__ import annotations
 
-import argparse
 import platform
 import time
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 import holonome as hn
+from harness.options import Options
 from harness.tables import write_rows
 from holonome.integrators.runge_kutta import RungeKuttaStepper
 
@@ -108,18 +107,17 @@ def measure(name: str, members: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__doc__, "ensembles.csv")
     parser.add_argument("--members", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.given()
+    members, rounds = (16, 1) if options.quick else (options.members, options.rounds)
     rows = []
-    for name in PROBLEMS:
-        row = measure(name, options.members, options.rounds)
+    for name in list(PROBLEMS)[: 1 if options.quick else None]:
+        row = measure(name, members, rounds)
         print({key: value if isinstance(value, str) else float(f"{value:.3g}") for key, value in row.items()})
         rows.append(row | {"machine": platform.processor() or platform.machine(), "date": date.today()})
-    if options.out:
-        write_rows(options.out, rows)
+    write_rows(options.out, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Ensembles on a graphics card: throughput, errors and drift of the loop in PTX.
 
-Where holonome is installed:        python benchmarks/ensembles_gpu.py prepare FOLDER
+Where holonome is installed:        python benchmarks/ensembles_gpu.py prepare FOLDER [--quick]
 Where the card is:    PYTHONPATH=src python benchmarks/ensembles_gpu.py run FOLDER [--members N] [--out FILE]
 
 The second needs NumPy and the driver alone, neither CasADi nor Numba nor a toolkit, and takes a minute or
@@ -29,13 +29,13 @@ BLOCKS = (32, 64, 128, 256)
 LAST, SETTINGS = 4, 4
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, models: tuple[str, ...]) -> None:
     import holonome as hn
     from holonome.machine.ptx import ptx
 
     folder.mkdir(parents=True, exist_ok=True)
     about: dict[str, Any] = {}
-    for name in MODELS:
+    for name in models:
         made = getattr(hn.mechanisms, name)()
         system = made.system
         exact = hn.solve(system, (0, END), made.q0, made.v0, rtol=1e-13, t_eval=[END])
@@ -116,7 +116,7 @@ def run(folder: Path, members: int, out: Path | None) -> None:
     from holonome.machine.cuda import CardProgram, card
 
     about, rows = json.loads((folder / "about.json").read_text()), []
-    for name in MODELS:
+    for name in filter(about.__contains__, MODELS):
         for method, tolerances in METHODS.items():
             begin = time.perf_counter()
             program = CardProgram((folder / f"{name}_{method}.ptx").read_text(), "march")
@@ -138,9 +138,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--members", type=int, default=1 << 22)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--quick", action="store_true", help="prepare one model, to see that it works")
     options = parser.parse_args()
     if options.what == "prepare":
-        prepare(options.folder)
+        prepare(options.folder, MODELS[:1] if options.quick else MODELS)
     else:
         run(options.folder, options.members, options.out)
 

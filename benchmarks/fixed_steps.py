@@ -1,7 +1,7 @@
 """What a step of fixed size costs, in units of one evaluation of the accelerations, by RATTLE, its
 composition of order 8, generalised α, BDF and Heun's method.
 
-    python benchmarks/fixed_steps.py [--out benchmarks/results/fixed_steps.csv]
+    python benchmarks/fixed_steps.py [--out FILE] [--quick]
 
 All take the same number of steps from the same start, in turns; the best of all rounds counts, as it does for
 the bare evaluation.
@@ -9,17 +9,14 @@ the bare evaluation.
 
 from __future__ import annotations
 
-import argparse
-import platform
 import time
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import holonome as hn
 from adapters.holonome import bare_evaluation
+from harness.options import Options, stamp
 from harness.tables import write_rows
 
 STEPS, REPEATS = 20_000, 5
@@ -34,13 +31,14 @@ METHODS = {
 SPANS = {"kepler": 40.0, "pendulum": 200.0, "double_pendulum": 100.0, "slider_crank": 10.0, "four_bar": 10.0}
 
 
-def seconds(system: hn.System, q0: Any, v0: Any, method: hn.Method, end: float) -> float:
+def seconds(system: hn.System, q0: Any, v0: Any, method: hn.Method, end: float, steps: int) -> float:
+    """Seconds of a step."""
     begin = time.process_time()
     sol = hn.solve(
-        system, (0, end), q0, v0, method=method, step=end / STEPS, t_eval=[end], max_steps=STEPS + 1
+        system, (0, end), q0, v0, method=method, step=end / steps, t_eval=[end], max_steps=steps + 1
     )
     assert sol.success, sol
-    return time.process_time() - begin
+    return (time.process_time() - begin) / steps
 
 
 def problem(name: str) -> tuple[hn.System, Any, Any]:
@@ -52,18 +50,18 @@ def problem(name: str) -> tuple[hn.System, Any, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "fixed_steps.csv")
-    arguments = parser.parse_args()
+    arguments = Options(__doc__, "fixed_steps.csv").given()
+    names, steps, repeats = list(SPANS), STEPS, REPEATS
+    if arguments.quick:
+        names, steps, repeats = ["kepler"], STEPS // 100, 1
     rows = []
-    for name, end in SPANS.items():
+    for name in names:
+        end = SPANS[name] * steps / STEPS
         system, q0, v0 = problem(name)
         bare = bare_evaluation(system, np.concatenate([q0, v0]))
         rounds = [
-            [seconds(system, q0, v0, method, end) / STEPS for method in METHODS.values()]
-            for _ in range(REPEATS + 1)
+            [seconds(system, q0, v0, method, end, steps) for method in METHODS.values()]
+            for _ in range(repeats + 1)
         ]
         for label, step in zip(METHODS, np.min(rounds[1:], axis=0), strict=True):
             rows.append(
@@ -72,10 +70,8 @@ def main() -> None:
                     "method": label,
                     "step_in_evaluations": round(step / bare, 1),
                     "ns_per_step": round(step * 1e9),
-                    "date": date.today().isoformat(),
-                    "machine": platform.machine(),
-                    "holonome": hn.__version__,
                 }
+                | stamp()
             )
             print(f"{name:16} {label:14} {step / bare:6.1f} evaluations, {step * 1e9:7.0f} ns a step")
     write_rows(arguments.out, rows)

@@ -1,7 +1,7 @@
 """What the foundation costs: calls of solve, kernels, solves against the bare evaluations and against a loop
 made for one model, start-up times, memory.
 
-    python benchmarks/foundation.py [--out benchmarks/results/foundation.csv]
+    python benchmarks/foundation.py [--out FILE] [--quick]
 
 Every line is measured in this one run; times of competing codes are taken in turn and their medians compared,
 because machines are noisy.
@@ -9,28 +9,26 @@ because machines are noisy.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import os
-import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
 from functools import partial
-from pathlib import Path
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numba import njit
 from rich.console import Console
 from rich.table import Table
 
 import holonome as hn
+from adapters.holonome import repeat as _dependent_calls
+from harness.options import Options, long_stamp
+from harness.tables import write_rows
 from holonome.dynamics.kernels import kernels
-from holonome.machine.calls import call, pointer
 from yardstick import yardstick
 
 MECHANISMS = {"pendulum": 10.0, "slider_crank_unequal": 10.0, "andrews": 0.03}
@@ -38,15 +36,20 @@ TOLERANCES = 10.0 ** -np.arange(3.0, 10.1, 0.25)
 LIMITS = {"pendulum": 4.0, "slider_crank_unequal": 2.5, "andrews": 2.5}
 
 
-@njit
-def _dependent_calls(address, y, context, out, count):
-    """Call a kernel repeatedly, each time with a state that depends on the last result, as an integrator
-    does.
-    """
-    for _ in range(count):
-        call(address, 0.0, pointer(y), pointer(y), pointer(context), pointer(out))
-        for i in range(y.size):
-            y[i] += 1e-13 * out[i]
+class Sizes(NamedTuple):
+    """How much is measured."""
+
+    mechanisms: tuple[str, ...] = tuple(MECHANISMS)
+    tolerances: np.ndarray = TOLERANCES
+    turns: int = 25
+    calls: int = 2000
+    processes: int = 5
+    fresh: bool = True
+    seconds: int = 1000
+    links: tuple[int, ...] = (10, 30, 100, 300, 1000)
+
+
+QUICK = Sizes(("pendulum",), 10.0 ** -np.arange(3.0, 8.0), 1, 2, 1, False, 1, (10,))
 
 
 def kernel_time(mechanism) -> float:
@@ -75,17 +78,20 @@ def _end_state(system, end, q0, v0, method: str, tolerance: float) -> np.ndarray
     return hn.solve(system, (0, end), q0, v0, method=method, rtol=tolerance, atol=tolerance).y[:, -1]
 
 
-def solves(rows: list[dict]) -> None:
+def solves(rows: list[dict], sizes: Sizes) -> None:
     """Time of a solve against its evaluations, and against the yardstick at the same error."""
-    for name, end in MECHANISMS.items():
-        mechanism = hn.mechanisms.get(name)
+    for name in sizes.mechanisms:
+        end, mechanism = MECHANISMS[name], hn.mechanisms.get(name)
         system, q0, v0 = mechanism.system, mechanism.q0, mechanism.v0
         kernel = kernel_time(mechanism)
         limit = {"slider_crank_unequal": 100, "andrews": 300}.get(name, 100)
         _add(rows, name, "accelerations", kernel * 1e9, "ns", limit)
         solution = hn.solve(system, (0, end), q0, v0, method="dopri5")
         took = np.median(
-            [_seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5")) for _ in range(50)]
+            [
+                _seconds(lambda: hn.solve(system, (0, end), q0, v0, method="dopri5"))
+                for _ in range(2 * sizes.turns)
+            ]
         )
         _add(
             rows,
@@ -102,7 +108,7 @@ def solves(rows: list[dict]) -> None:
             "holonome dopri5": partial(_end_state, system, end, q0, v0, "dopri5"),
             "holonome dop853": partial(_end_state, system, end, q0, v0, "dop853"),
         }
-        curves = _work_precision(codes, reference)
+        curves = _work_precision(codes, reference, sizes)
         for error in (1e-4, 1e-6):
             times = {code: _at_error(curve, error) for code, curve in curves.items()}
             _add(rows, name, f"yardstick, error {error:g}", times["yardstick"] * 1e6, "µs")
@@ -119,13 +125,13 @@ def solves(rows: list[dict]) -> None:
 
 
 def _work_precision(
-    codes: dict[str, Callable], reference: np.ndarray
+    codes: dict[str, Callable], reference: np.ndarray, sizes: Sizes
 ) -> dict[str, list[tuple[float, float]]]:
     """(error, median time) of each code at each tolerance; the codes take turns."""
     curves: dict[str, list[tuple[float, float]]] = {code: [] for code in codes}
-    for tolerance in TOLERANCES:
+    for tolerance in sizes.tolerances:
         times: dict[str, list[float]] = {code: [] for code in codes}
-        for _ in range(25):
+        for _ in range(sizes.turns):
             for code, run in codes.items():
                 times[code].append(_seconds(lambda run=run, tolerance=tolerance: run(tolerance)))
         for code, run in codes.items():
@@ -142,7 +148,7 @@ def _at_error(curve: list[tuple[float, float]], error: float) -> float:
     return float(np.exp(height + slope * np.log(error)))
 
 
-def calls(rows: list[dict]) -> None:
+def calls(rows: list[dict], sizes: Sizes) -> None:
     """What a call costs with output times, other parameters, or an event, against the bare call of a short
     run; the calls take turns.  The event is one that never happens: the search alone is paid for.
     """
@@ -154,7 +160,7 @@ def calls(rows: list[dict]) -> None:
         "events": {"events": lambda q: q[0] - 5.0},
     }
     times: dict[str, list[float]] = {name: [] for name in given}
-    for _ in range(2000):
+    for _ in range(sizes.calls):
         for name, options in given.items():
             times[name].append(
                 _seconds(
@@ -186,24 +192,19 @@ print(imported - begin, time.perf_counter() - imported)
 """
 
 
-def start_up(rows: list[dict]) -> None:
-    """Seconds to import, and to the first result of a new and of a known model, each in its own process."""
+def start_up(rows: list[dict], sizes: Sizes) -> None:
+    """Seconds to import, and to the first result of a new and of a known model, each in its own process.  On
+    a fresh machine the engine is compiled as well.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        fresh = dict(
-            os.environ,
-            HOLONOME_CACHE=f"{folder}/models",
-            NUMBA_CACHE_DIR=f"{folder}/numba",
-            HOLONOME_QUIET="1",
-        )
-        first = _seconds(
-            lambda: subprocess.run(
-                [sys.executable, "-c", NEW_MODEL], env=fresh, check=True, capture_output=True
-            )
-        )
-        _add(rows, "", "first run on a fresh machine", first, "s", 60)
-        subprocess.run(["rm", "-rf", f"{folder}/models"], check=True)
-        _, new = _timed_process(fresh)
-        imports, known = zip(*[_timed_process(fresh) for _ in range(5)], strict=True)
+        caches = dict(os.environ, HOLONOME_CACHE=f"{folder}/models", HOLONOME_QUIET="1")
+        if sizes.fresh:
+            caches["NUMBA_CACHE_DIR"] = f"{folder}/numba"
+            first = _seconds(lambda: _timed_process(caches))
+            _add(rows, "", "first run on a fresh machine", first, "s", 60)
+            shutil.rmtree(f"{folder}/models")
+        _, new = _timed_process(caches)
+        imports, known = zip(*[_timed_process(caches) for _ in range(sizes.processes)], strict=True)
         _add(rows, "", "import holonome", float(np.median(imports)), "s", 1.0)
         _add(rows, "", "a new model to its first result", new, "s", 2.5)
         _add(rows, "", "a known model to its first result", float(np.median(known)), "s", 0.3)
@@ -218,28 +219,25 @@ def _timed_process(environment: dict[str, str]) -> tuple[float, float]:
 
 
 MEMORY = """
-import resource
+import resource, sys
 import holonome as hn
 m = hn.mechanisms.slider_crank_unequal()
-sol = hn.solve(m.system, (0, 1000), m.q0, m.v0, step=1e-3)
+sol = hn.solve(m.system, (0, int(sys.argv[1])), m.q0, m.v0, step=1e-3)
 print(sol.steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
-def memory(rows: list[dict]) -> None:
+def memory(rows: list[dict], sizes: Sizes) -> None:
     """Peak memory of a process that stores a million steps."""
-    steps, megabytes = map(
-        float,
-        subprocess.run(
-            [sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True
-        ).stdout.split(),
-    )
+    command = [sys.executable, "-c", MEMORY, str(sizes.seconds)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    steps, megabytes = map(float, output.split())
     _add(rows, "slider_crank_unequal", f"memory for {steps:.0f} stored steps", megabytes, "MB", 1000)
 
 
-def large_systems(rows: list[dict]) -> None:
+def large_systems(rows: list[dict], sizes: Sizes) -> None:
     """How compilation and evaluation grow with the length of a chain."""
-    for links in (10, 30, 100, 300, 1000):
+    for links in sizes.links:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["HOLONOME_CACHE"] = folder
             mechanism = hn.mechanisms.chain(links=links)
@@ -318,39 +316,18 @@ def _add(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "foundation.csv")
-    target = parser.parse_args().out
+    arguments = Options(__doc__, "foundation.csv").given()
     rows: list[dict] = []
     console = Console(stderr=True)
     for part in (calls, solves, start_up, memory, large_systems):
         with console.status(f"{part.__name__} …"):
-            part(rows)
-    here = {
-        "date": date.today(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "holonome": hn.__version__,
-    }
-    table = Table(
-        "mechanism",
-        "quantity",
-        "value",
-        "unit",
-        "limit",
-        "met",
-        title=", ".join(f"{key} {value}" for key, value in here.items()),
-    )
+            part(rows, QUICK if arguments.quick else Sizes())
+    here = long_stamp()
+    table = Table(*rows[0], title=", ".join(f"{key} {value}" for key, value in here.items()))
     for row in rows:
         table.add_row(*row.values())
     Console().print(table)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], *here], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(row | here for row in rows)
+    write_rows(arguments.out, [row | here for row in rows])
 
 
 if __name__ == "__main__":

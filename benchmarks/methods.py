@@ -1,7 +1,7 @@
 """Our methods against each other, by class of problem: what each costs for a given error, and how well the
 constraints hold.
 
-    python benchmarks/methods.py [--out benchmarks/results/methods.csv]
+    python benchmarks/methods.py [--out FILE] [--quick]
 
 Problems: pendulum, slider-crank and four-bar linkage (10 s, nothing stiff), Andrews' mechanism (0.03 s), the
 slider-crank with equal bars through its singular positions (10 s), and a rod in a bushing with stiffness 1e8
@@ -13,15 +13,13 @@ the shortest of 3 to 50 times. A method that meets no target within 300 000 step
 
 from __future__ import annotations
 
-import argparse
-import platform
 import time
-from datetime import date
-from pathlib import Path
+from collections.abc import Iterable
 
 import numpy as np
 
 import holonome as hn
+from harness.options import Options, stamp
 from harness.tables import write_rows
 
 TARGETS, TOLERANCES, MOST_STEPS = (1e-4, 1e-6), [10.0**-k for k in range(3, 12)], 300_000
@@ -41,15 +39,18 @@ def rod() -> tuple:
     return system, (0.0, 5.0), np.array([0.5, 0.0, np.pi / 2]), np.zeros(3)
 
 
-def problems() -> dict[str, tuple]:
+MECHANISMS = ("pendulum", "slider_crank_unequal", "four_bar", "andrews", "slider_crank")
+
+
+def problems(names: Iterable[str] = MECHANISMS) -> dict[str, tuple]:
     found = {}
-    for name in ("pendulum", "slider_crank_unequal", "four_bar", "andrews", "slider_crank"):
+    for name in names:
         mechanism = hn.mechanisms.get(name)
         found[name] = mechanism.system, (0.0, 0.03 if name == "andrews" else 10.0), mechanism.q0, mechanism.v0
     return found | {"rod in a stiff bushing": rod()}
 
 
-def study(name: str, problem: tuple) -> list[dict]:
+def study(name: str, problem: tuple, methods: Iterable[str] = METHODS) -> list[dict]:
     def run(method: str, rtol: float) -> hn.Solution:
         return hn.solve(
             *problem, method=method, rtol=rtol, atol=rtol, max_steps=MOST_STEPS, t_eval=[problem[1][1]]
@@ -57,7 +58,7 @@ def study(name: str, problem: tuple) -> list[dict]:
 
     reference = hn.solve(*problem, method="dop853", rtol=1e-13, atol=1e-13, t_eval=[problem[1][1]]).y[:, -1]
     rows = []
-    for method in METHODS:
+    for method in methods:
         left, runs = list(TARGETS), []
         for rtol in TOLERANCES:
             try:
@@ -94,10 +95,8 @@ def study(name: str, problem: tuple) -> list[dict]:
                     "microseconds": round(1e6 * seconds),
                     "largest_g": f"{full.drift[0]:.1e}",
                     "largest_gv": f"{full.drift[1]:.1e}",
-                    "date": date.today().isoformat(),
-                    "machine": platform.machine(),
-                    "holonome": hn.__version__,
                 }
+                | stamp()
             )
             print(
                 f"{name:24s} {method:10s} {target:g}: rtol {rtol:g}, {sol.steps} steps, {sol.nfev} "
@@ -114,12 +113,11 @@ def _seconds(run, method: str, rtol: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "methods.csv")
-    arguments = parser.parse_args()
-    rows = [row for name, problem in problems().items() for row in study(name, problem)]
+    arguments = Options(__doc__, "methods.csv").given()
+    if arguments.quick:
+        rows = study("pendulum", problems(("pendulum",))["pendulum"], ("auto", "ggl"))
+    else:
+        rows = [row for name, problem in problems().items() for row in study(name, problem)]
     write_rows(arguments.out, rows)
 
 

@@ -1,8 +1,7 @@
 """Smooth motion of stiff systems: steps and error against the stiffness, for every method that claims to be
 insensitive to it.
 
-    python benchmarks/smooth_motion.py [--out benchmarks/results/smooth_motion.csv] [--image
-    docs/images/smooth_motion.png]
+    python benchmarks/smooth_motion.py [--out FILE] [--image FILE] [--quick]
 
 Each problem has elastic elements with stiffness 1/ε² or 1/ε.  The error is the largest distance of a step
 from the slow motion.  That is known in closed form (driven); it is the rest in the equilibrium, of which only
@@ -12,8 +11,6 @@ slow motion (bushings, ε ≥ 1e-3), or from the rigid limit, from which it diff
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 import holonome as hn
+from harness.options import Options
+from harness.tables import write_rows
 
 STIFFNESS = [10.0**-k for k in range(2, 11)]
 TOLERANCES = [1e-3, 1e-4, 1e-6]
 MOST_STEPS = 20_000
+IMAGE = Path(__file__).parents[1] / "docs" / "images" / "smooth_motion.png"
 
 
 @dataclass(frozen=True)
@@ -203,14 +203,14 @@ def measure(problem: Problem, method: hn.Method, tolerance: float, rigid: bool =
     }
 
 
-def study() -> list[dict[str, object]]:
+def study(stiffness: list[float], tolerances: list[float]) -> list[dict[str, object]]:
     rows, chosen = [], methods()
     for make in PROBLEMS:
-        for eps in STIFFNESS:
+        for eps in stiffness:
             problem = make(eps)
-            for tolerance in TOLERANCES:
+            for tolerance in tolerances:
                 runs = {name: measure(problem, method, tolerance) for name, method in chosen.items()}
-                if problem.rigid is not None and eps == STIFFNESS[-1]:
+                if problem.rigid is not None and eps == stiffness[-1]:
                     runs["rigid limit"] = measure(problem, chosen["GGL"], tolerance, rigid=True)
                 rows += [
                     {
@@ -290,32 +290,13 @@ def show(rows: list[dict[str, object]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "smooth_motion.csv")
-    parser.add_argument(
-        "--image", type=Path, default=Path(__file__).parents[1] / "docs" / "images" / "smooth_motion.png"
-    )
-    arguments = parser.parse_args()
-    rows = study()
-    with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        columns = [
-            "problem",
-            "tolerance",
-            "eps",
-            "method",
-            "steps",
-            "evaluations",
-            "matrices",
-            "rejected",
-            "error",
-            "finished",
-        ]
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(row | {"error": f"{row['error']:.3e}"} for row in rows)
-    draw(rows, arguments.image)
+    parser = Options(__doc__, "smooth_motion.csv")
+    parser.add_argument("--image", type=Path, help="where the picture goes")
+    arguments = parser.given()
+    image = arguments.image or (arguments.out.with_suffix(".png") if arguments.quick else IMAGE)
+    rows = study(STIFFNESS[:1], [1e-4]) if arguments.quick else study(STIFFNESS, TOLERANCES)
+    write_rows(arguments.out, [row | {"error": f"{row['error']:.3e}"} for row in rows])
+    draw(rows, image)
     show(rows)
 
 

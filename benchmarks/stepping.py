@@ -1,26 +1,22 @@
 """What a step of hn.Simulator costs: a robot under control, and a Stewart platform against MuJoCo's mj_step,
 in one run.
 
-    python benchmarks/stepping.py --peers PYTHON [--rounds N] [--out benchmarks/results/stepping.csv]
+    python benchmarks/stepping.py [--peers PYTHON] [--rounds N] [--out FILE] [--quick]
 
-PYTHON is one that has mujoco; both codes are asked in turns, and the best of all rounds counts.  Every step
-is one millisecond.  The five-bar robot is that of examples/five_bar_robot.py with the torques of its motors
-as inputs: "anew" sets them at each step, so the method begins anew, "goes on" leaves them.  The platform is
-that of benchmarks/bodies; MuJoCo takes it with its own settings and with stiff loops.  Run it on an idle
-machine.
+PYTHON is one that has mujoco; without it only ours is measured.  Both codes are asked in turns, and the best
+of all rounds counts.  Every step is one millisecond.  The five-bar robot is that of
+examples/five_bar_robot.py with the torques of its motors as inputs: "anew" sets them at each step, so the
+method begins anew, "goes on" leaves them.  The platform is that of benchmarks/bodies; MuJoCo takes it with
+its own settings and with stiff loops.  Run it on an idle machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -30,9 +26,12 @@ import numpy as np  # noqa: E402
 import restated  # noqa: E402
 
 import holonome as hn  # noqa: E402
+from harness.options import Options, long_stamp  # noqa: E402
 from harness.tables import write_rows  # noqa: E402
 
 STEP, STEPS = 1e-3, 300
+Measured = dict[tuple[str, str], Callable[[], float]]
+"""What takes how many seconds, by model and method."""
 PLATFORM = {
     "auto": {},
     "dopri5": {"method": "dopri5"},
@@ -90,85 +89,97 @@ def robot() -> tuple[hn.System, np.ndarray]:
     return system, np.array([*angles, x, y])
 
 
-def seconds(sim: hn.Simulator, step: Callable[[], None]) -> float:
+def seconds(sim: hn.Simulator, step: Callable[[], None], steps: int) -> float:
     """Of one step, the best of a few series."""
     best = np.inf
     for _ in range(5):
         sim.reset()
         sim.step(STEP)
         began = time.perf_counter()
-        for _ in range(STEPS):
+        for _ in range(steps):
             step()
-        best = min(best, (time.perf_counter() - began) / STEPS)
+        best = min(best, (time.perf_counter() - began) / steps)
     return best
 
 
-def robots() -> dict[tuple[str, str], Callable[[], float]]:
+def robots(steps: int) -> Measured:
     system, q0 = robot()
-    found: dict[tuple[str, str], Callable[[], float]] = {}
+    found: Measured = {}
     for method in ("auto", "dopri5", "bdf"):
         sim = hn.Simulator(system, q0, method=method)
         found["five-bar robot", f"{method}, anew"] = lambda sim=sim: seconds(
-            sim, lambda: sim.step(STEP, left=1.0, right=-1.0)
+            sim, lambda: sim.step(STEP, left=1.0, right=-1.0), steps
         )
-        found["five-bar robot", f"{method}, goes on"] = lambda sim=sim: seconds(sim, lambda: sim.step(STEP))
+        found["five-bar robot", f"{method}, goes on"] = lambda sim=sim: seconds(
+            sim, lambda: sim.step(STEP), steps
+        )
     return found
 
 
-def platforms() -> tuple[dict[tuple[str, str], Callable[[], float]], dict[tuple[str, str], float]]:
+def platforms(steps: int, quick: bool) -> tuple[Measured, dict[tuple[str, str], float]]:
     """Steps, and how far loops are open behind them."""
     model, found, opened = restated.REFERENCES["stewart"]["model"], {}, {}
-    for coordinates in ("auto", "absolute"):
+    for coordinates in ("auto",) if quick else ("auto", "absolute"):
         m = restated.mechanism(model, coordinates=coordinates)
         name = f"Stewart platform, {m.system.n} coordinates"
-        for method, options in PLATFORM.items():
+        for method, options in list(PLATFORM.items())[: 1 if quick else None]:
             sim = hn.Simulator(m, start=restated.start(model), speed=restated.speed(model), **options)
-            found[name, method] = lambda sim=sim: seconds(sim, lambda: sim.step(STEP))
-            for _ in range(STEPS):
+            found[name, method] = lambda sim=sim: seconds(sim, lambda: sim.step(STEP), steps)
+            for _ in range(steps):
                 sim.step(STEP)
             opened[name, method] = float(np.max(np.abs(sim.state.g)))
     return found, opened
 
 
+def mujoco(python: str, steps: int) -> dict[str, list[float]]:
+    """Seconds of a step of MuJoCo, and how far its loops are open, by integrator."""
+    command = [python, "-c", MUJOCO, str(HERE), repr(STEP), str(steps)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(run.stdout.strip().split("\n")[-1])
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peers", required=True, help="a Python with mujoco")
+    parser = Options(__doc__, "stepping.csv")
+    parser.add_argument("--peers", help="a Python with mujoco")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "stepping.csv")
-    arguments = parser.parse_args()
-    ours, opened = platforms()
-    ours = robots() | ours
+    arguments = parser.given()
+    steps, rounds = (3, 1) if arguments.quick else (STEPS, arguments.rounds)
+    ours, opened = platforms(steps, arguments.quick)
+    ours = robots(steps) | ours
     best = dict.fromkeys(ours, np.inf)
     theirs: dict[str, list[float]] = {}
-    for _ in range(arguments.rounds):
+    for _ in range(rounds):
         for key, measure in ours.items():
             best[key] = min(best[key], measure())
-        command = [arguments.peers, "-c", MUJOCO, str(HERE), repr(STEP), str(STEPS)]
-        run = subprocess.run(command, check=True, capture_output=True, text=True)
-        for name, (taken, gap) in json.loads(run.stdout.strip().split("\n")[-1]).items():
-            theirs[name] = [min(taken, theirs.get(name, [np.inf])[0]), gap]
-    rows = []
-    stamp = {
-        "date": date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "holonome": hn.__version__,
-    }
-    for (model, what), taken in best.items():
-        row = {"model": model, "step of 1 ms": what, "us": f"{1e6 * taken:.2f}", "loops": "", "to MuJoCo": ""}
-        if model.startswith("Stewart"):
-            row |= {"loops": f"{opened[model, what]:.1e}", "to MuJoCo": f"{taken / theirs['Euler'][0]:.2f}"}
-        limit = 10e-6 if model.startswith("five") else 3 * theirs["Euler"][0]
-        rows.append(row | {"met": "yes" if taken <= limit else "NO"} | stamp)
-    for name, (taken, gap) in theirs.items():
-        row = {"model": "Stewart platform in MuJoCo", "step of 1 ms": name, "us": f"{1e6 * taken:.2f}"}
-        rows.append(row | {"loops": f"{gap:.1e}", "to MuJoCo": "", "met": ""} | stamp)
+        if arguments.peers:
+            for name, (taken, gap) in mujoco(arguments.peers, steps).items():
+                theirs[name] = [min(taken, theirs.get(name, [np.inf])[0]), gap]
+    rows = [row | long_stamp() for row in found(best, opened, theirs)]
     write_rows(arguments.out, rows)
     for row in rows:
         print(
             f"{row['model']:36}{row['step of 1 ms']:22}{row['us']:>9} µs {row['loops']:>8} "
             f"{row['to MuJoCo']:>7} {row['met']}"
         )
+
+
+def found(
+    best: dict[tuple[str, str], float],
+    opened: dict[tuple[str, str], float],
+    theirs: dict[str, list[float]],
+) -> Iterator[dict[str, str]]:
+    """Rows of the table: all of ours, then MuJoCo's."""
+    peer = theirs["Euler"][0] if theirs else np.nan
+    for (model, what), taken in best.items():
+        row = {"model": model, "step of 1 ms": what, "us": f"{1e6 * taken:.2f}", "loops": "", "to MuJoCo": ""}
+        limit = 10e-6
+        if model.startswith("Stewart"):
+            row |= {"loops": f"{opened[model, what]:.1e}", "to MuJoCo": f"{taken / peer:.2f}"}
+            limit = 3 * peer
+        yield row | {"met": "" if np.isnan(limit) else "yes" if taken <= limit else "NO"}
+    for name, (taken, gap) in theirs.items():
+        row = {"model": "Stewart platform in MuJoCo", "step of 1 ms": name, "us": f"{1e6 * taken:.2f}"}
+        yield row | {"loops": f"{gap:.1e}", "to MuJoCo": "", "met": ""}
 
 
 if __name__ == "__main__":

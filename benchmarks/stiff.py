@@ -1,6 +1,6 @@
 """Radau IIA against our BDF and SciPy's Radau on stiff problems.
 
-    python benchmarks/stiff.py [--out benchmarks/results/stiff.csv]
+    python benchmarks/stiff.py [--out FILE] [--quick]
 
 Problems: van der Pol's equation (ε = 1e-6), Robertson's, HIRES, two bodies in a bushing, Andrews' mechanism,
 a pendulum with a small mass on a stiff damper, the same under a force that jumps forty times, and a rod in a
@@ -12,16 +12,15 @@ SciPy solves the underlying ODE, its rates by our compiled kernel, with its own 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import holonome as hn
+from harness.options import Options
 from harness.tables import write_rows
 from holonome.dynamics.kernels import kernels
 from holonome.machine.calls import run_kernel
@@ -133,18 +132,18 @@ def scipy_radau(problem: Problem) -> Callable[[float], tuple]:
     return run
 
 
-def timed(run: Callable[[float], tuple], rtol: float) -> tuple:
+def timed(run: Callable[[float], tuple], rtol: float, repeat: float) -> tuple:
     """What a run gives, with its shortest time in µs."""
     best, began = np.inf, time.perf_counter()
     while True:
         start = time.perf_counter()
         found = run(rtol)
         best = min(best, time.perf_counter() - start)
-        if time.perf_counter() - began > _REPEAT:
+        if time.perf_counter() - began >= repeat:
             return *found, 1e6 * best
 
 
-def study(name: str, problem: Problem) -> list[dict]:
+def study(name: str, problem: Problem, tolerances: list[float], repeat: float) -> list[dict]:
     reference = ours(problem, hn.Method(hn.CoordinateProjection(), hn.Radau(order=9)))(1e-12)[0]
     codes = {
         "radau": ours(problem, "radau"),
@@ -156,8 +155,8 @@ def study(name: str, problem: Problem) -> list[dict]:
     for code, run in codes.items():
         runs = []
         run(1e-2)
-        for rtol in TOLERANCES:
-            y, steps, evaluations, microseconds = timed(run, rtol)
+        for rtol in tolerances:
+            y, steps, evaluations, microseconds = timed(run, rtol, repeat)
             error = (
                 np.inf if y is None else np.max(np.abs(y - reference) / (problem.scale + np.abs(reference)))
             )
@@ -185,14 +184,17 @@ def study(name: str, problem: Problem) -> list[dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "stiff.csv")
+    arguments = Options(__doc__, "stiff.csv").given()
+    tolerances, repeat = (TOLERANCES[:4], 0.0) if arguments.quick else (TOLERANCES, _REPEAT)
+    chosen = problems()
+    if arguments.quick:
+        chosen = {"van der Pol": chosen["van der Pol"]}
     rows = []
-    for name, problem in problems().items():
-        found = study(name, problem)
+    for name, problem in chosen.items():
+        found = study(name, problem, tolerances, repeat)
         print(*(f"{row['code']} at {row['target']:g}: {row['ratio']}" for row in found), sep=", ", flush=True)
         rows += found
-        write_rows(parser.parse_args().out, rows)
+        write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Taylor series against heyoka's, on the same accelerations, and against dop853, in one run.
 
-    python benchmarks/taylor.py --peers PYTHON [--rounds N] [--out benchmarks/results/taylor.csv]
+    python benchmarks/taylor.py [--peers PYTHON] [--rounds N] [--out FILE] [--quick]
 
-PYTHON is one that has heyoka.  heyoka gets the straight-line program of our accelerations, operation by
-operation, with numbers for the parameters; it does not project.  All codes are asked in turns, and the best
-of all rounds counts.  For each power of ten the cheapest run with an error below it is shown.
+PYTHON is one that has heyoka; without it only ours is measured.  heyoka gets the straight-line program of our
+accelerations, operation by operation, with numbers for the parameters; it does not project.  All codes are
+asked in turns, and the best of all rounds counts.  For each power of ten the cheapest run with an error below
+it is shown.
 
     us          heyoka: propagate_until of an integrator that exists; ours: reset and advance_to of a
                 hn.Simulator, which exists too
@@ -14,14 +15,12 @@ of all rounds counts.  For each power of ten the cheapest run with an error belo
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
 import subprocess
 import tempfile
 import time
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ import casadi as ca  # noqa: E402
 import numpy as np  # noqa: E402
 
 import holonome as hn  # noqa: E402
+from harness.options import Options, long_stamp  # noqa: E402
 from harness.tables import write_rows  # noqa: E402
 from holonome.dynamics.kernels import kernels  # noqa: E402
 from holonome.equations.program import Program  # noqa: E402
@@ -105,7 +105,7 @@ class Problem:
     def error(self, state: Any) -> float:
         return float(np.max(np.abs(state - self.end) / (1 + np.abs(self.end))))
 
-    def task(self, repeat: int) -> str:
+    def task(self, repeat: int, tolerances: list[float]) -> str:
         """What heyoka is asked."""
         model = self.system.model
         y, z, out, _ = kernels(self.system).motion
@@ -120,15 +120,17 @@ class Problem:
                 "p": self.system.parameters.flat.tolist(),
                 "y0": np.concatenate([self.q0, self.v0]).tolist(),
                 "t_end": self.t_end,
-                "tolerances": TOLERANCES,
+                "tolerances": tolerances,
                 "repeat": repeat,
             }
         )
 
 
-def problems() -> list[Problem]:
+def problems(quick: bool) -> list[Problem]:
     free_fall = hn.System(1.0, -9.81, n=1)
     hn.solve(free_fall, (0, 1), [0], [0], method="taylor")  # compiles the engine
+    if quick:
+        return [Problem("pendulum", hn.mechanisms.pendulum(), 1.0)]
     kepler = hn.mechanisms.kepler()
     free = hn.System(
         np.eye(2),
@@ -157,9 +159,9 @@ def best_of(repeat: int, call: Any) -> float:
     return best
 
 
-def ours(problem: Problem, method: str, repeat: int) -> list[dict[str, Any]]:
+def ours(problem: Problem, method: str, repeat: int, tolerances: list[float]) -> list[dict[str, Any]]:
     found = []
-    for rtol in TOLERANCES:
+    for rtol in tolerances:
         options = {"method": method, "rtol": rtol, "atol": rtol * 1e-3}
         span, times = (0.0, problem.t_end), [problem.t_end]
         call = lambda: hn.solve(problem.system, span, problem.q0, problem.v0, t_eval=times, **options)  # noqa: E731
@@ -178,10 +180,8 @@ def ours(problem: Problem, method: str, repeat: int) -> list[dict[str, Any]]:
     return found
 
 
-def theirs(problem: Problem, python: str, repeat: int) -> list[dict[str, Any]]:
-    run = subprocess.run(
-        [python, "-c", PEER], input=problem.task(repeat), check=True, capture_output=True, text=True
-    )
+def theirs(task: str, problem: Problem, python: str) -> list[dict[str, Any]]:
+    run = subprocess.run([python, "-c", PEER], input=task, check=True, capture_output=True, text=True)
     return [
         {"error": problem.error(np.array(state)), "us": seconds, "steps": steps, "built": built}
         for _, seconds, state, _, steps, built in json.loads(run.stdout)
@@ -189,38 +189,43 @@ def theirs(problem: Problem, python: str, repeat: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peers", required=True, help="a Python with heyoka")
+    parser = Options(__doc__, "taylor.csv")
+    parser.add_argument("--peers", help="a Python with heyoka")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "taylor.csv")
-    arguments = parser.parse_args()
+    arguments = parser.given()
+    tolerances = TOLERANCES
+    if arguments.quick:
+        arguments.rounds, arguments.repeat, tolerances = 1, 1, TOLERANCES[:10:3]
     rows: list[dict[str, Any]] = []
-    stamp = {
-        "date": date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "holonome": hn.__version__,
-    }
-    for problem in problems():
+    for problem in problems(arguments.quick):
         runs: dict[str, list[dict[str, Any]]] = {"taylor": [], "dop853": [], "heyoka": []}
+        task = problem.task(arguments.repeat, tolerances)
         for _ in range(arguments.rounds):
             for method in ("taylor", "dop853"):
-                runs[method] += ours(problem, method, arguments.repeat)
-            runs["heyoka"] += theirs(problem, arguments.peers, arguments.repeat)
-        for level in LEVELS:
-            row = {"problem": problem.name, "error": f"{level:.0e}"}
-            best = {name: cheapest(found, level) for name, found in runs.items()}
-            for name, run in best.items():
-                row[f"{name}, us"] = microseconds(run, "us")
-            for name in ("taylor", "dop853"):
-                row[f"{name}, us, solve"] = microseconds(best[name], "us, solve")
-            for name in ("heyoka", "dop853"):
-                row[f"to {name}"] = ratio(best["taylor"], best[name])
-            row["compile, s"] = f"{problem.compiled:.2f}"
-            row["compile heyoka, s"] = f"{max(run['built'] for run in runs['heyoka']):.2f}"
-            rows.append(row | stamp)
+                runs[method] += ours(problem, method, arguments.repeat, tolerances)
+            if arguments.peers:
+                runs["heyoka"] += theirs(task, problem, arguments.peers)
+        for row in compared(problem, runs):
+            rows.append(row | long_stamp())
             print(*row.values(), sep="\t", flush=True)
         write_rows(arguments.out, rows)
+
+
+def compared(problem: Problem, runs: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """A row for each power of ten."""
+    for level in LEVELS:
+        row = {"problem": problem.name, "error": f"{level:.0e}"}
+        best = {name: cheapest(found, level) for name, found in runs.items()}
+        for name, run in best.items():
+            row[f"{name}, us"] = microseconds(run, "us")
+        for name in ("taylor", "dop853"):
+            row[f"{name}, us, solve"] = microseconds(best[name], "us, solve")
+        for name in ("heyoka", "dop853"):
+            row[f"to {name}"] = ratio(best["taylor"], best[name])
+        row["compile, s"] = f"{problem.compiled:.2f}"
+        built = max((run["built"] for run in runs["heyoka"]), default=np.nan)
+        yield row | {"compile heyoka, s": f"{built:.2f}"}
 
 
 def cheapest(runs: list[dict[str, Any]], level: float) -> dict[str, Any] | None:

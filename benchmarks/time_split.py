@@ -1,34 +1,31 @@
 """Where the time of one call of hn.solve() goes: the compiled loop, its evaluations of the accelerations
 alone, and Python around it.
 
-    python benchmarks/time_split.py [--out benchmarks/results/time_split.csv]
+    python benchmarks/time_split.py [--out FILE] [--quick]
 
 Best of 1500 calls each, in microseconds, with "auto" and rtol = atol, on pendulum, slider-crank (10 s) and
 Andrews' mechanism (0.03 s). Run it on an idle machine.
 """
 
-from __future__ import annotations  # noqa: I001
+from __future__ import annotations
 
-import argparse
-import platform
 import time
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
 import holonome as hn
-from harness.tables import write_rows
 from adapters.holonome import bare_evaluation
+from harness.options import Options, stamp
+from harness.tables import write_rows
 from holonome.integrators.runge_kutta import RungeKuttaStepper
 
 MECHANISMS, TOLERANCES, REPEATS = ("pendulum", "slider_crank_unequal", "andrews"), (1e-4, 3e-6, 1e-6), 1500
 
 
-def best(action: Callable[[], float]) -> float:
-    return 1e6 * min(action() for _ in range(REPEATS))
+def best(action: Callable[[], float], repeats: int) -> float:
+    return 1e6 * min(action() for _ in range(repeats))
 
 
 class Loop:
@@ -44,7 +41,7 @@ class Loop:
         return code
 
 
-def measure(name: str, tolerance: float) -> dict:
+def measure(name: str, tolerance: float, repeats: int) -> dict:
     mechanism, loop = hn.mechanisms.get(name), Loop()
 
     def solve() -> hn.Solution:
@@ -62,9 +59,9 @@ def measure(name: str, tolerance: float) -> dict:
         solve()
         return loop.spent
 
-    sol, call = solve(), best(whole)
+    sol, call = solve(), best(whole, repeats)
     with patch.object(RungeKuttaStepper, "advance", staticmethod(loop)):
-        compiled = best(inside)
+        compiled = best(inside, repeats)
     evaluation = min(
         bare_evaluation(mechanism.system, np.concatenate([mechanism.q0, mechanism.v0])) for _ in range(5)
     )
@@ -77,22 +74,16 @@ def measure(name: str, tolerance: float) -> dict:
         "loop_us": f"{compiled:.1f}",
         "evaluations_us": f"{1e6 * evaluation * sol.nfev:.1f}",
         "evaluation_ns": f"{1e9 * evaluation:.1f}",
-        "date": date.today().isoformat(),
-        "machine": platform.machine(),
-        "holonome": hn.__version__,
-    }
+    } | stamp()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "time_split.csv")
-    arguments = parser.parse_args()
+    arguments = Options(__doc__, "time_split.csv").given()
+    names, repeats = (MECHANISMS[:1], 2) if arguments.quick else (MECHANISMS, REPEATS)
     found = []
-    for name in MECHANISMS:
+    for name in names:
         for tolerance in TOLERANCES:
-            found.append(measure(name, tolerance))
+            found.append(measure(name, tolerance, repeats))
             print(", ".join(f"{key} {value}" for key, value in list(found[-1].items())[:8]), flush=True)
     write_rows(arguments.out, found)
 

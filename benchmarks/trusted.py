@@ -4,18 +4,16 @@
     python benchmarks/trusted.py [--out benchmarks/results/trusted.csv] [--quick]
 
 Codes in Fortran (RADAU5, RADAU, RODAS, PHEM56, DASPK, ODASSL, MEBDFI; `adapters/fortran.py` states their
-settings) and SUNDIALS with -O3, all with the same expressions and exact matrices, take turns with our methods.
-Times are processor time of the solve alone for them, of a whole call of `hn.solve` for us.
+settings) and SUNDIALS with -O3, all with the same expressions and exact matrices, take turns with our
+methods.  Times are processor time of the solve alone for them, of a whole call of `hn.solve` for us.
 """
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 from rich.console import Console
 
 from harness import measure
+from harness.options import Options
 
 PROBLEMS = (
     "pendulum",
@@ -33,16 +31,13 @@ LIMITS = measure.Limits(level=0.02, run=0.4, answer=4.0, repeats=5, drift=False)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "trusted.csv")
-    parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=PROBLEMS)
-    parser.add_argument("--quick", action="store_true", help="everything once, to see that it works")
-    options = parser.parse_args()
+    parser = Options(__doc__, "trusted.csv")
+    parser.add_argument("--problem", nargs="+", choices=PROBLEMS, help="only these problems")
+    options = parser.given()
     limits = measure.QUICK if options.quick else LIMITS
+    names = options.problem or (("pendulum",) if options.quick else PROBLEMS)
     with Console(stderr=True).status("start …") as status:
-        measure.write(measure.measure(options.problem, PEERS, limits, status.update), options.out)
+        measure.write(measure.measure(names, PEERS, limits, status.update), options.out)
 
 
 if __name__ == "__main__":

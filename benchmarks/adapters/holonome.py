@@ -8,6 +8,7 @@ as well.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 import holonome as hn
 from harness import problems
@@ -68,22 +69,23 @@ def codes(problem: Problem) -> dict[str, Code]:
     return found
 
 
+@njit
+def repeat(address, y, context, out, count):
+    """Call a kernel repeatedly, each time with a state that depends on the last result, as an integrator
+    does.
+    """
+    for _ in range(count):
+        call(address, 0.0, pointer(y), pointer(y), pointer(context), pointer(out))
+        for i in range(y.size):
+            y[i] += 1e-13 * out[i]
+
+
 def bare_evaluation(system: hn.System, state: np.ndarray) -> float:
     """Seconds for one evaluation of the accelerations."""
-    import numba as nb
-
     if system.unknowns or system.states:
         return 0.0
     compiled = kernels(system)
     context, out, y = compiled.context(system), np.empty(2 * system.n + 1), state.copy()
-
-    @nb.njit
-    def repeat(address, y, context, out, count):
-        for _ in range(count):
-            call(address, 0.0, pointer(y), pointer(y), pointer(context), pointer(out))
-            for i in range(y.size):
-                y[i] += 1e-13 * out[i]
-
     repeat(compiled.derivative, y, context, out, 10)
     count = max(3, 100_000 // system.n)
     return (

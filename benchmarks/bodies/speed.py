@@ -1,24 +1,20 @@
 """What an evaluation of the accelerations costs: mechanisms of bodies and joints against systems written by
 hand, Pinocchio and MuJoCo, in one run.
 
-    python benchmarks/bodies/speed.py --peers PYTHON [--build FOLDER] [--rounds N]
+    python benchmarks/bodies/speed.py [--peers PYTHON] [--build FOLDER] [--rounds N] [--out FILE] [--quick]
 
 PYTHON is one that has mujoco and pin; every round asks it and this one in turns, and the best of all rounds
-is what counts. It writes benchmarks/results/bodies.csv. Run it on an idle machine.
+counts. Without it only ours is measured. Run it on an idle machine.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,9 +29,9 @@ from scipy.spatial.transform import Rotation  # noqa: E402
 
 import holonome as hn  # noqa: E402
 from foundation import kernel_time  # noqa: E402
+from harness.options import Options, long_stamp  # noqa: E402
+from harness.tables import write_rows  # noqa: E402
 
-RESULTS = HERE.parent / "results" / "bodies.csv"
-COLUMNS = ("model", "quantity", "value", "unit", "limit", "met", "date", "machine", "python", "holonome")
 ASKED = """
 import json, sys
 from pathlib import Path
@@ -107,10 +103,12 @@ def first_result(rounds: int) -> tuple[float, float]:
     return tuple(np.median(found, axis=0))
 
 
-def measure(peers: str, build: str | None, rounds: int) -> dict[tuple[str, str], float]:
+def measure(
+    names: list[str], peers: str | None, build: str | None, rounds: int
+) -> dict[tuple[str, str], float]:
     """Seconds, by model and quantity: the least of all rounds."""
     ours = {"arm": arm(), "stewart": referenced("stewart")}
-    pairs = {name: (hn.mechanisms.get(name), state(*make())) for name, make in by_hand.MECHANISMS.items()}
+    pairs = {name: (hn.mechanisms.get(name), state(*by_hand.MECHANISMS[name]())) for name in names}
     best: dict[tuple[str, str], float] = {}
 
     def keep(model: str, quantity: str, seconds: float) -> None:
@@ -122,6 +120,8 @@ def measure(peers: str, build: str | None, rounds: int) -> dict[tuple[str, str],
         for name, (written, made) in pairs.items():
             keep(name, "accelerations, written by hand", kernel_time(written))
             keep(name, "accelerations", kernel_time(made))
+        if not peers:
+            continue
         command = [peers, "-c", ASKED, str(HERE.parent), *([build] if build else [])]
         run = subprocess.run(command, check=True, capture_output=True, text=True)
         asked = json.loads(run.stdout.strip().split("\n")[-1])
@@ -134,43 +134,35 @@ def measure(peers: str, build: str | None, rounds: int) -> dict[tuple[str, str],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peers", required=True, help="a Python with mujoco and pin")
+    parser = Options(__doc__, "bodies.csv")
+    parser.add_argument("--peers", help="a Python with mujoco and pin")
     parser.add_argument("--build", help="where peers.py keeps the programs in C++")
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    best = measure(arguments.peers, arguments.build, arguments.rounds)
+    arguments = parser.given()
+    names, rounds = list(by_hand.MECHANISMS)[: 1 if arguments.quick else None], arguments.rounds
+    best = measure(names, arguments.peers, arguments.build, 1 if arguments.quick else rounds)
     rows: list[dict] = []
 
     def add(model: str, quantity: str, value: float, unit: str, limit: float | None = None) -> None:
-        met = "" if limit is None else "yes" if value <= limit else "no"
-        stamp = (
-            date.today().isoformat(),
-            f"{platform.machine()}, {os.cpu_count()} cores",
-            platform.python_version(),
-            hn.__version__,
-        )
-        shown = "" if limit is None else f"{limit:g}"
-        rows.append(
-            dict(zip(COLUMNS, (model, quantity, f"{value:.4g}", unit, shown, met, *stamp), strict=True))
-        )
+        row = {"model": model, "quantity": quantity, "value": f"{value:.4g}", "unit": unit}
+        row["limit"] = "" if limit is None else f"{limit:g}"
+        row["met"] = "" if limit is None else "yes" if value <= limit else "no"
+        rows.append(row | long_stamp())
 
     for (model, quantity), seconds in best.items():
         add(model, quantity, 1e9 * seconds, "ns")
-    for name in by_hand.MECHANISMS:
+    for name in names:
         ratio = best[name, "accelerations"] / best[name, "accelerations, written by hand"]
         add(name, "bodies and joints / written by hand", ratio, "", 1.3)
     for model, what, limit in (("arm", "aba", 1 / 3), ("stewart", "mj_forward", 1.0)):
         for (name, quantity), seconds in best.items():
             if name == model and quantity.startswith(what) and "trivial" not in quantity:
                 add(model, f"accelerations / {quantity}", best[model, "accelerations"] / seconds, "", limit)
-    imported, first = first_result(3)
-    add("", "import holonome", imported, "s")
-    add("stewart", "from the first line to the first result", first, "s", 2.0)
-    with RESULTS.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    if not arguments.quick:
+        imported, first = first_result(3)
+        add("", "import holonome", imported, "s")
+        add("stewart", "from the first line to the first result", first, "s", 2.0)
+    write_rows(arguments.out, rows)
     for row in rows:
         figures = f"{row['value']:>9} {row['unit']:3}{row['limit']:>9} {row['met']}"
         print(f"{row['model']:22}{row['quantity']:50}{figures}")

@@ -2,8 +2,8 @@
 system's own expressions, ``flat.c`` with plain arguments for calls from Python, and ``problem.json`` with
 numbers.
 
-Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has some, and μ in the last form
-only::
+Unknowns are Y = (q, v, s, u, λ, μ) with the states s and unknowns u of the system, if it has some, and μ in
+the last form only::
 
     index 1   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   C v′ + γ = 0,      k(t, q, u) = 0
     index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
@@ -16,7 +16,7 @@ w = 0 and g = 0 in addition.
 
 The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, with the
 same reduction where constraints have constant coefficients, but without pivoting or any other rescue.
-First-order states are velocities without a position.
+First-order states s′ = r come after the velocities.
 """
 
 from __future__ import annotations
@@ -52,45 +52,46 @@ def export(problem: Problem, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     system, model = problem.system, problem.system.model
-    real = model.n - model.states
-    q, v, a, lam, u = _start(problem)
+    n, (y, dy, lam, u) = model.n, _start(problem)
+    a = dy[n : 2 * n]
     data = {
         "name": problem.name,
         "title": problem.title,
         "motion": problem.motion,
         "end": problem.end,
         "links": problem.links,
-        "real": real,
+        "real": n,
         "n": model.n,
         "rows": model.rows,
-        "states": real + model.n,
-        "observed": [*range(real), *range(real, 2 * real)],
+        "states": y.size,
+        "observed": [*range(2 * n)],
         "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
-        "y0": [*q[:real], *v],
-        "yp0": [*v[:real], *a],
+        "y0": [*y],
+        "yp0": [*dy],
         "lam0": [*lam],
         "forms": {},
         "explicit": False,
         "invariants": system.invariant_count,
     }
     if problem.links <= LARGEST:
-        numbers = np.concatenate([system.parameters.flat, _invariants(model, system.parameters.flat, q, v)])
+        parameters = system.parameters.flat
+        numbers = np.concatenate([parameters, _invariants(model, parameters, y[:n], y[n : 2 * n])])
         functions: list[ca.Function] = []
         casadi_functions = {}
         for form in FORMS if model.rows else ():
             functions += implicit.residual_and_matrix(model, numbers, form)
             extra = np.zeros(model.position_rows if form == "ggl" else 0)
             data["forms"][form] = {
-                "Y0": [*q[:real], *v, *u, *lam, *extra],
-                "dY0": [*v[:real], *a, *np.zeros(u.size + lam.size), *extra],
-                "kinds": [0] * real + [1] * model.n + [2] * (u.size + lam.size + extra.size),
+                "Y0": [*y, *u, *lam, *extra],
+                "dY0": [*dy, *np.zeros(u.size + lam.size), *extra],
+                "kinds": implicit.kinds(model, y.size + u.size + lam.size + extra.size),
                 "index": implicit.indices(model, form, 0),
             }
         data["mass_forms"] = {}
         if model.rows:
             functions += implicit.overdetermined(model, numbers)
             for form in FORMS:
-                described, found = implicit.with_mass_matrix(model, numbers, form, q[:real], v, a, lam, u)
+                described, found = implicit.with_mass_matrix(model, numbers, form, y, a, lam, u)
                 data["mass_forms"][form] = described
                 functions += found
             data["half_explicit"] = implicit.half_explicit_states(model)
@@ -152,17 +153,22 @@ def measurable(problem: Problem) -> bool:
 
 
 def _start(problem: Problem):
-    """Consistent q, v, a, λ and unknowns, the coordinates of first-order states included."""
+    """Consistent y = (q, v, s), y′, λ and unknowns."""
     system = problem.system
     if system.n > 100:
-        return *_sparse_start(problem), np.zeros(0)
+        q, v, a, lam = _sparse_start(problem)
+        return np.concatenate([q, v]), np.concatenate([v, a]), lam, np.zeros(0)
     start = hn.consistent(system, problem.q0, problem.v0)
+    y, model = system.full_state(start.q, start.v), system.model
     unknowns = (
         hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0]
         if system.unknowns
         else np.zeros(0)
     )
-    return start.q, start.v, start.a, start.lam, unknowns
+    given = [model.t, model.y, model.u, model.lam, model.p[: system.parameters.size]]
+    lam = start.lam if model.lam.numel() else np.zeros(0)
+    r = ca.Function("r", given, [model.r])(0.0, y, unknowns, lam, system.parameters.flat)
+    return y, np.concatenate([start.v, start.a, np.asarray(r).ravel()]), start.lam, unknowns
 
 
 def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:

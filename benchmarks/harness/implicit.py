@@ -24,12 +24,14 @@ class _Unknowns:
     """The unknowns of a form, and its equations apart from the kinematic and dynamic ones."""
 
     def __init__(self, model: Model, form: str) -> None:
-        self.real = model.n - model.states
-        self.q = model.q[: self.real]
         self.lam = ca.SX.sym("lam", model.rows)
         self.mu = ca.SX.sym("mu", model.position_rows if form == "ggl" else 0)
-        self.f = ca.substitute(model.f, model.lam, self.lam) if model.lam.numel() else model.f
-        self.dq = model.v[: self.real] - (model.G[:, : self.real].T @ self.mu if form == "ggl" else 0)
+        self.f, self.r = (
+            ca.substitute([model.f, model.r], [model.lam], [self.lam])
+            if model.lam.numel()
+            else (model.f, model.r)
+        )
+        self.dq = model.v - (model.G.T @ self.mu if form == "ggl" else 0)
 
     def rows(self, model: Model, form: str, a: ca.SX) -> ca.SX:
         """The constraints, given the accelerations, and what determines the unknowns of the system."""
@@ -73,14 +75,17 @@ def overdetermined(model: Model, numbers: np.ndarray) -> list[ca.Function]:
 def _residual(model: Model, form: str, unknowns: _Unknowns | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Y, Y′ and F."""
     unknowns = unknowns or _Unknowns(model, form)
-    Y = ca.vertcat(unknowns.q, model.v, model.u, unknowns.lam, unknowns.mu)
+    Y = ca.vertcat(model.y, model.u, unknowns.lam, unknowns.mu)
     dY = ca.SX.sym("dY", Y.numel())
-    dq, dv = dY[: unknowns.real], dY[unknowns.real : unknowns.real + model.n]
+    n = model.n
+    dq, dv, ds = dY[:n], dY[n : 2 * n], dY[2 * n : 2 * n + model.states]
     dynamics = model.M @ dv + model.C.T @ unknowns.lam - unknowns.f
-    return Y, dY, ca.vertcat(dq - unknowns.dq, dynamics, unknowns.rows(model, form, dv))
+    return Y, dY, ca.vertcat(dq - unknowns.dq, dynamics, ds - unknowns.r, unknowns.rows(model, form, dv))
 
 
-def with_mass_matrix(model: Model, numbers: np.ndarray, form: str, q, v, a, lam, u) -> tuple[dict, list]:
+def with_mass_matrix(
+    model: Model, numbers: np.ndarray, form: str, y: np.ndarray, a: np.ndarray, lam: np.ndarray, u: np.ndarray
+) -> tuple[dict, list]:
     """𝓜 Y′ = F(t, Y): what describes the form, and F, ∂F/∂Y and 𝓜 without the rows q′ = v where those are
     of this shape.
     """
@@ -88,25 +93,25 @@ def with_mass_matrix(model: Model, numbers: np.ndarray, form: str, q, v, a, lam,
     (M,) = ca.substitute([model.M], [model.p[: numbers.size]], [ca.DM(numbers[: model.p.numel()])])
     constant = not ca.depends_on(M, ca.vertcat(model.t, model.q, model.v, model.u))
     acceleration = ca.SX.sym("a", 0 if constant else model.n)
-    Y = ca.vertcat(unknowns.q, model.v, model.u, acceleration, unknowns.lam, unknowns.mu)
+    Y = ca.vertcat(model.y, model.u, acceleration, unknowns.lam, unknowns.mu)
     force = unknowns.f - model.C.T @ unknowns.lam
     if constant:
-        upper = force
+        upper, lower = force, ca.SX(0, 1)
         rows = unknowns.rows(model, form, ca.solve(M, force))
     else:
-        upper = ca.vertcat(acceleration, force - model.M @ acceleration)
+        upper, lower = acceleration, force - model.M @ acceleration
         rows = unknowns.rows(model, form, acceleration)
-    F = ca.vertcat(unknowns.dq, upper, rows)
-    mass = ca.diagcat(ca.SX.eye(unknowns.real), M if constant else ca.SX.eye(model.n))
+    F = ca.vertcat(unknowns.dq, upper, unknowns.r, lower, rows)
+    mass = ca.diagcat(ca.SX.eye(model.n), M if constant else ca.SX.eye(model.n), ca.SX.eye(model.states))
     mass = ca.diagcat(mass, ca.SX(F.numel() - mass.shape[0], F.numel() - mass.shape[0]))
-    skipped = 0 if form == "ggl" else unknowns.real
+    skipped = 0 if form == "ggl" else model.n
     mass = mass[skipped:, skipped:]
     diagonal = ca.SX(mass - ca.diag(ca.diag(mass)))
     is_diagonal = ca.sparsify(diagonal).nnz() == 0
     extra = np.zeros(unknowns.mu.numel())
     described = {
-        "Y0": [*q, *v, *u, *([] if constant else a), *lam, *extra],
-        "kinds": [0] * q.size + [1] * v.size + [2] * (Y.numel() - q.size - v.size),
+        "Y0": [*y, *u, *([] if constant else a), *lam, *extra],
+        "kinds": kinds(model, Y.numel()),
         "second_order": skipped,
         "diagonal": is_diagonal,
         "autonomous": not ca.depends_on(F, model.t),
@@ -121,15 +126,21 @@ def with_mass_matrix(model: Model, numbers: np.ndarray, form: str, q, v, a, lam,
     ]
 
 
+def kinds(model: Model, unknowns: int) -> list[int]:
+    """Of each unknown whether it is a position or state (0), a velocity (1) or algebraic (2)."""
+    found = [0] * model.n + [1] * model.n + [0] * model.states
+    return found + [2] * (unknowns - len(found))
+
+
 def indices(model: Model, form: str, accelerations: int) -> list[int]:
     """How many unknowns have index 1, 2 and 3, in this order."""
-    real, algebraic = model.n - model.states, accelerations + model.rows
+    algebraic, differential = accelerations + model.rows, model.y.numel() + model.u.numel()
     if form == "index1":
-        return [real + model.n + model.u.numel() + algebraic, 0, 0]
+        return [differential + algebraic, 0, 0]
     if form == "index3":
-        return [real, model.n + model.u.numel(), algebraic]
+        return [model.n, differential - model.n, algebraic]
     mu = model.position_rows if form == "ggl" else 0
-    return [real + model.n + model.u.numel(), algebraic + mu, 0]
+    return [differential, algebraic + mu, 0]
 
 
 def half_explicit_states(model: Model) -> bool:

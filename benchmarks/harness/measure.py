@@ -82,17 +82,18 @@ BETWEEN = 499
 @dataclass(frozen=True)
 class Limits:
     """How long things may take, in seconds: all repetitions at one level, one run before finer levels are
-    left out, and one answer; and whether drift is measured, too.
+    left out, and one answer; how often, at how many levels, and whether drift is measured, too.
     """
 
     level: float = 0.05
     run: float = 0.8
     answer: float = 4.0
     repeats: int = 11
+    levels: int = 1000
     drift: bool = True
 
 
-QUICK = Limits(level=0.005, run=0.15, answer=3.0, repeats=1)
+QUICK = Limits(level=0.005, run=0.15, answer=3.0, repeats=1, levels=4)
 CORE = ("pendulum", "slider_crank", "andrews")
 """Problems with two levels for each power of ten; the others have one."""
 
@@ -253,7 +254,7 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
                 Runner(
                     server,
                     code,
-                    about["levels"][:: 1 if name in CORE else 2],
+                    about["levels"][:: 1 if name in CORE else 2][: limits.levels],
                     about["kernel"],
                     about["interpolates"],
                     about["compiles"],

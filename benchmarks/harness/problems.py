@@ -49,7 +49,7 @@ class Problem:
                 self.system, (0, self.end), self.q0, self.v0, method=method, rtol=tolerance, atol=tolerance
             )
             if solution.success:
-                return solution.y[:, -1]
+                return np.concatenate([solution.q[:, -1], solution.v[:, -1]])
         raise RuntimeError(f"{self.name}: no reference, {solution.message}")
 
     def error(self, state: np.ndarray, reference: np.ndarray) -> float:
@@ -123,7 +123,7 @@ def _controlled() -> Problem:
     def constraint(q):
         along = [
             length / 2 * np.array([np.cos(q[i]), np.sin(q[i])])
-            for length, i in zip((0.4, 0.9, 0.7), (2, 5, 8))
+            for length, i in zip((0.4, 0.9, 0.7), (2, 5, 8), strict=True)
         ]
         a, b, c = q[0:2], q[3:5], q[6:8]
         ground = np.array([1.0, 0.0])

@@ -95,7 +95,10 @@ class Problem(SimpleNamespace):
             data[key] = np.array(data[key])
         data["forms"] = {
             name: SimpleNamespace(
-                Y0=np.array(form["Y0"]), dY0=np.array(form["dY0"]), kinds=np.array(form["kinds"], np.int32), index=form["index"]
+                Y0=np.array(form["Y0"]),
+                dY0=np.array(form["dY0"]),
+                kinds=np.array(form["kinds"], np.int32),
+                index=form["index"],
             )
             for name, form in data["forms"].items()
         }

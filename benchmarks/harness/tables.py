@@ -11,6 +11,6 @@ from typing import Any
 def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write rows with the same keys, which become the header."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

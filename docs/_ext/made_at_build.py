@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 
+import formulas
 from matplotlib import pyplot
 
 import holonome as hn
@@ -44,11 +45,20 @@ def mechanisms_page(folder: Path) -> None:
 
 
 def _statement(text: str) -> list[str]:
-    """The statement of a mechanism: prose as prose, what is indented (drawings, equations) as it stands."""
+    """The statement of a mechanism: prose as prose, of what is indented drawings as they stand, equations as
+    formulas.
+    """
     lines: list[str] = []
     for block in re.findall(r"(?:^ {4}.*\n|^\n)+|(?:^(?! {4}).+\n)+", text.strip("\n") + "\n", re.MULTILINE):
         if block.startswith(" ") or (block.strip() and block.lstrip("\n").startswith(" ")):
-            lines += ["", "```{code-block} text", ":class: drawing", "", dedent(block).strip("\n"), "```", ""]
+            for drawing, equations in formulas.split(dedent(block).strip("\n").splitlines()):
+                if not formulas.is_drawn(drawing):
+                    lines += ["", *drawing, ""]
+                else:
+                    shown = dedent("\n".join(drawing)).strip("\n")
+                    lines += ["", "```{code-block} text", ":class: drawing", "", shown, "```", ""]
+                if equations:
+                    lines += ["", "```{math}", formulas.display(equations), "```", ""]
         elif block.strip():
             prose = re.sub(r"^(.+)\n-{4,}$", r"**\1**\n", block, flags=re.MULTILINE)
             lines += ["", re.sub(r"([_<|])", r"\\\1", prose.strip()).replace("::", ":"), ""]

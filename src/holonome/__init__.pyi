@@ -83,7 +83,7 @@ from holonome.problem.system import System as System
 from holonome.results.general import HigherIndexSolution as HigherIndexSolution
 from holonome.results.history import History as History
 from holonome.results.solution import Solution as Solution
-from holonome.results.solution import Stairs as Stairs
+from holonome.results.stairs import Stairs as Stairs
 from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
 from holonome.solving.sampled import Sampled as Sampled

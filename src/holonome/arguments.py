@@ -50,9 +50,14 @@ def real_number(value: Any) -> float:
     return float(value)
 
 
+def without_mask(value: Any) -> Any:
+    """The same value; of a masked array with masked entries, an array with NaN in their place."""
+    return value.astype(float).filled(np.nan) if np.ma.is_masked(value) else value
+
+
 def real_array(value: Any) -> np.ndarray:
-    """An array of real numbers, of any shape."""
-    array = np.array(value)
+    """An array of real numbers, of any shape; what is masked is no number, NaN."""
+    array = np.array(without_mask(value))
     if array.dtype.kind in "fiu":
         return array if array.dtype == float else array.astype(float)
     if array.dtype.kind != "O":

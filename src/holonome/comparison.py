@@ -18,7 +18,8 @@ import numpy as np
 from holonome.arguments import checked, shown
 from holonome.errors import HolonomeError
 from holonome.machine.progress import ProgressDisplay
-from holonome.results.solution import Solution, optional
+from holonome.results.solution import Solution
+from holonome.results.tables import optional
 from holonome.solving.arguments import (
     absolute_tolerances,
     assembled,

@@ -11,7 +11,7 @@ import holonome as hn
 from holonome.formulations.sequential_regularization import MOST_ITERATIONS
 from holonome.mechanisms.slider_crank import start
 from holonome.papers import ascher_lin_1995 as paper
-from holonome.papers.experiment import published
+from holonome.papers.paper import published
 
 HEUN = hn.RungeKutta("heun", step=1e-3)
 

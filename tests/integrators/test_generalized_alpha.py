@@ -194,7 +194,7 @@ def test_rho_is_checked(rho: Any) -> None:
     "form", [hn.CoordinateProjection(), hn.CoordinateSplit(), hn.SRM(), hn.Hamiltonian()]
 )
 def test_forms_that_do_not_fit(form: Any) -> None:
-    with pytest.raises(TypeError, match="nearest sensible choices"):
+    with pytest.raises(TypeError, match=r"With GeneralizedAlpha\(0.9\) use GGL\(\), Index3\(\)"):
         hn.Method(form, GeneralizedAlpha())
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import holonome as hn
 from holonome import cli
 from holonome.papers import eich_1993 as eich
-from holonome.papers.experiment import published
+from holonome.papers.paper import published
 
 
 @pytest.fixture(scope="module")

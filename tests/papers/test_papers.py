@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import holonome as hn
 from holonome import cli
 from holonome.papers import Claim, Curve, Figure, Panel, Paper, Row, Table, yen_petzold_1996
-from holonome.papers.experiment import published
+from holonome.papers.paper import published
 
 EXPERIMENTS = yen_petzold_1996.PAPER.experiments
 

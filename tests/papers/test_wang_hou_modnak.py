@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from holonome.papers import wang_hou_modnak_2011 as paper
-from holonome.papers.experiment import published
+from holonome.papers.paper import published
 
 
 @pytest.fixture(scope="module")

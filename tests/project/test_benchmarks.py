@@ -1,8 +1,11 @@
 """The logic of the benchmark against peers: reading times off at an error, goals, and a page from a small
-file, without any peer.
+file, without any peer.  And every script at its smallest size, since what nobody runs breaks.
 """
 
 import csv
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SUNDIALS = Path(os.environ.get("SUNDIALS_DIR") or "/usr") / "include" / "sundials" / "sundials_config.h"
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +140,127 @@ def test_levels_that_keep_failing_end_a_code():
         sys.path.remove(str(BENCHMARKS))
     assert _hopeless([{"error": np.nan}] * 4)
     assert not _hopeless([{"error": np.nan}] * 3 + [{"error": 1e-3}])
+
+
+# Every script, at its smallest size
+
+QUICK = {
+    "bodies/speed.py": ["--quick", "--out", "OUT"],
+    "chain.py": ["--quick", "--out", "OUT"],
+    "dense.py": ["--quick"],
+    "digits.py": ["record", "OUT", "--only", "pendulum / auto / points"],
+    "ensembles.py": ["--quick", "--out", "OUT"],
+    "ensembles_gpu.py": ["prepare", "--quick", "FOLDER"],
+    "fixed_steps.py": ["--quick", "--out", "OUT"],
+    "foundation.py": ["--quick", "--out", "OUT"],
+    "methods.py": ["--quick", "--out", "OUT"],
+    "peers.py": [
+        *("run", "--quick", "--no-first", "--problem", "pendulum", "--out", "OUT"),
+        *("--peer", "holonome", "--peer", "sundials", "--peer", "scipy"),
+    ],
+    "projection.py": ["--quick", "--out", "OUT"],
+    "smooth_motion.py": ["--quick", "--out", "OUT"],
+    "stepping.py": ["--quick", "--out", "OUT"],
+    "stiff.py": ["--quick", "--out", "OUT"],
+    "tables.py": ["--check"],
+    "taylor.py": ["--quick", "--out", "OUT"],
+    "time_split.py": ["--quick", "--out", "OUT"],
+    "trusted.py": ["--quick", "--out", "OUT"],
+}
+ONLY_HELP = {"bodies/peers.py": "a Python with Pinocchio, MuJoCo, Exudyn and Drake"}
+"""Scripts that need other programs, and which."""
+
+IN_C = {"chain.py", "peers.py"}
+"""Those that compile a driver of SUNDIALS."""
+
+
+def scripts() -> list[str]:
+    """The programs among the files of benchmarks/."""
+    files = [*BENCHMARKS.glob("*.py"), *(BENCHMARKS / "bodies").glob("*.py")]
+    programs = [file for file in files if '__name__ == "__main__"' in file.read_text(encoding="utf-8")]
+    return sorted(file.relative_to(BENCHMARKS).as_posix() for file in programs)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the scripts beside what they read, so that a run leaves nothing behind."""
+    left_out = shutil.ignore_patterns(".peers", "__pycache__")
+    shutil.copytree(BENCHMARKS, tmp_path / "benchmarks", ignore=left_out)
+    for name in ("tests", "docs", "README.md"):
+        (tmp_path / name).symlink_to(BENCHMARKS.parent / name)
+    return tmp_path
+
+
+def run(copied: Path, script: str, arguments: list[str]) -> str:
+    places = {"OUT": str(copied / "out.csv"), "FOLDER": str(copied / "folder")}
+    command = [sys.executable, f"benchmarks/{script}", *(places.get(word, word) for word in arguments)]
+    done = subprocess.run(command, cwd=copied, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def own_python(copied: Path) -> None:
+    """An environment of the peers that is this one: those that are missing here are left out by the run."""
+    python = copied / "benchmarks" / ".peers" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+
+
+def test_every_script_is_tried():
+    assert scripts() == sorted([*QUICK, *ONLY_HELP])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts and peers run on Linux and macOS")
+@pytest.mark.parametrize("script", QUICK)
+def test_script_runs_at_its_smallest_size(script, copied):
+    if script in IN_C and not (shutil.which("gcc") and SUNDIALS.exists()):
+        pytest.skip("needs gcc and SUNDIALS: install libsundials-dev")
+    if script == "peers.py":
+        own_python(copied)
+    run(copied, script, QUICK[script])
+    if "OUT" in QUICK[script]:
+        assert (copied / "out.csv").stat().st_size > 100
+    if script == "peers.py":
+        found = (copied / "out.csv").read_text(encoding="utf-8")
+        assert all(
+            name in found for name in ("holonome,auto", "sundials,IDA GGL", "scipy,solve_ivp DOP853")
+        ), found
+        run(copied, script, ["report", "--results", "OUT", "--page", str(copied / "page" / "page.md")])
+    if script == "digits.py":
+        assert "2 identical" in run(copied, script, ["compare", *QUICK[script][1:]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ONLY_HELP)
+def test_script_that_needs_others_can_be_read(script, copied):
+    assert "usage" in run(copied, script, ["--help"]), f"needs {ONLY_HELP[script]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pendulum", "andrews", "wheelset", "bushing_pendulum"])
+def test_forms_for_peers_hold_at_the_start(report, name):
+    """F(t, Y, Y′) = 0 and 𝓜 Y′ = F(t, Y), with states, unknowns, and mass matrices that depend on q."""
+    from harness import export, implicit, problems
+
+    problem = problems.get(name)
+    model, numbers = problem.system.model, problem.system.parameters.flat
+    y, dy, lam, u = export._start(problem)
+    for form in implicit.FORMS:
+        extra = np.zeros(model.position_rows if form == "ggl" else 0)
+        Y, dY = np.concatenate([y, u, lam, extra]), np.concatenate([dy, 0 * u, 0 * lam, extra])
+        residual, matrix = implicit.residual_and_matrix(model, numbers, form)
+        scale = 1 + np.max(np.abs(dY))
+        assert np.max(np.abs(np.array(residual(0, Y, dY)))) < 1e-9 * scale
+        assert matrix.size_out(0) == (Y.size, Y.size)
+        assert sum(implicit.indices(model, form, 0)) == Y.size
+        given = y, dy[model.n : 2 * model.n], lam, u
+        described, (right, jacobian, mass) = implicit.with_mass_matrix(model, numbers, form, *given)
+        size, skipped = len(described["Y0"]), described["second_order"]
+        M = np.array(mass()["o0"])
+        M = np.diag(M.ravel()) if described["diagonal"] else M
+        rates = np.concatenate([dy, np.zeros(size - dy.size)])[skipped:]
+        assert np.max(np.abs(M @ rates - np.array(right(0, described["Y0"])).ravel())) < 1e-9 * scale
+        assert jacobian.size_out(0) == (size - skipped, size)
+        assert sum(described["index"]) == size

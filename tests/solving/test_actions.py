@@ -172,3 +172,24 @@ def test_a_stiff_system_is_not_begun_explicitly_after_each_event():
     assert sol.t_events[0].size > 8
     assert "bdf" in sol.method
     assert sol.steps < 20_000
+
+
+def test_an_action_that_brings_its_own_event_about_is_told_soon():
+    """A billion interruptions in each second of the motion would be needed."""
+    event = hn.Event(lambda q: q[0] - 0.5, action=lambda: {"q": [0.5 + 1e-9], "v": [-1.0]})
+    sol = hn.solve(hn.System(1.0, lambda q: -q), (0, 7), [1.0], events=event)
+    assert not sol.success
+    assert "interruptions follow each other" in sol.message
+    assert sol.t_events[0].size < 2000
+
+
+def test_interruptions_that_are_many_but_not_too_many_go_on():
+    """Those of a ball that bounces come closer and closer, until it is stopped."""
+    stop = hn.Event(
+        lambda q: q[0],
+        direction=-1,
+        action=lambda v: {"v": -0.99 * v, "stop": abs(v[0]) < 1e-4},
+    )
+    sol = hn.solve(hn.System(1.0, [-9.81]), (0, 1000), [1.0], events=stop)
+    assert sol.success, sol.message
+    assert sol.t_events[0].size > 1000

@@ -755,3 +755,24 @@ def test_numbers_of_every_kind_are_welcome():
     numbers = {"rtol": Fraction(1, 10**6), "atol": np.array(1e-9), "max_step": np.float32(0.5)}
     flags = {"repair": np.True_, "max_steps": np.int64(1000), "dense_output": np.bool_(False)}
     assert hn.solve(PENDULUM, [0, Fraction(1, 10)], (1, Fraction(0)), **numbers, **flags).success
+
+
+MASKED = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("q0", lambda system: hn.solve(system, (0, 1), MASKED)),
+        ("t_eval", lambda system: hn.solve(system, (0, 3), [1.0, 2.0], t_eval=MASKED)),
+        ("mass", lambda system: hn.System(MASKED, lambda q: -q)),
+        ("force", lambda system: hn.System(np.ones(2), lambda q: MASKED)),
+        ("force", lambda system: hn.System(np.ones(2), MASKED)),
+        ("parameters", lambda system: hn.System(np.ones(2), lambda q: -q, parameters={"k": MASKED})),
+        ("parameters", lambda system: hn.solve(system, (0, 1), [1.0, 2.0], parameters={"k": MASKED})),
+    ],
+)
+def test_masked_entries_are_no_numbers(argument, call):
+    system = hn.System(np.ones(2), lambda q, p: -p.k * q, parameters={"k": np.ones(2)})
+    with pytest.raises((ValueError, TypeError), match=argument):
+        call(system)

@@ -84,7 +84,7 @@ def opaque(function):
             {"velocity_constraint": lambda q, v: np.outer(q, v), "constraint_names": None},
             "velocity_constraint has shape",
         ),
-        ({"names": ["x"]}, "names tells 1.*mass tells 2"),
+        ({"names": ["x"]}, "names gives 1.*mass gives 2"),
         ({"names": ["x", "x"]}, "names.*'x'"),
         ({"names": "xy"}, "names.*list"),
         ({"constraint_names": ["a", "b"]}, "constraint_names: 2 names for 1"),

@@ -1,9 +1,11 @@
 """Simulator: stepping, snapshots, inputs and parameters that change on the way."""
 
+import copy
 import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -500,3 +502,31 @@ def test_painleves_paradox_is_told_and_leaves_the_state():
     assert sim.t == 1e-3
     with pytest.raises(StepFailed, match="Painlevé"):
         hn.Simulator(rod, [0, np.sin(1.1), 1.1], [-1.0, 0, 0], parameters={"mu": 2.0})
+
+
+def test_threads_take_turns():
+    """A step of one thread is not disturbed by those of others, on the same simulator."""
+    sim = hn.Simulator(hn.System(1.0, lambda q: -q), [1.0], rtol=1e-9)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: sim.step(0.01), range(800)))
+    assert sim.t == pytest.approx(8.0, abs=1e-12)
+    assert sim.q[0] == pytest.approx(np.cos(8.0), abs=1e-6)
+
+
+def test_a_simulator_cannot_be_stepped_inside_its_own_step():
+    simulators = []
+    event = hn.Event(lambda q: q[0], action=lambda: simulators[0].step(0.1))
+    simulators.append(hn.Simulator(hn.System(1.0, lambda q: -q), [1.0], events=event))
+    with pytest.raises(hn.StepFailed, match="in the middle of a step"):
+        simulators[0].step(5.0)
+    assert simulators[0].t == 0.0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))])
+def test_copies_are_independent(copied):
+    sim = hn.Simulator(hn.System(1.0, lambda q: -q), [1.0])
+    sim.step(0.1)
+    other = copied(sim)
+    other.step(0.2)
+    sim.step(0.2)
+    assert (sim.t, *sim.y) == (other.t, *other.y)

@@ -85,7 +85,7 @@ def test_a_refusal_names_the_reason():
 
 
 def test_a_combination_that_cannot_be_is_refused():
-    with pytest.raises(TypeError, match="offers a residual"):
+    with pytest.raises(TypeError, match="and Penalty offers 'residual'"):
         hn.Method(penalty.Penalty(), hn.RungeKutta(classical_runge_kutta.CLASSICAL))
 
 

@@ -165,7 +165,7 @@ def _caches_in_order() -> Iterator[Check]:
             f"cache of {name}",
             well,
             f"{where}, {len(sizes)} files, {_size(sum(sizes))}" + ("" if well else "; not writable"),
-            "set HOLONOME_CACHE to a folder that can be written; else each process compiles anew",
+            "set HOLONOME_CACHE to a folder that can be written; otherwise each process compiles again",
         )
 
 
@@ -201,7 +201,7 @@ def _self_test() -> Iterator[Check]:
             name,
             bool(well),
             found,
-            "holonome doctor --clear, then again; if that does not help, install it anew",
+            "holonome doctor --clear, then try again; if that does not help, reinstall it",
         )
 
 

@@ -196,7 +196,7 @@ def working(
 @contextmanager
 def stopping() -> Iterator[None]:
     """Ctrl-C ends the whole command, where a run alone would return what it has; one that a run takes for
-    itself is raised again when progress is told, or at the end.
+    itself is raised again when progress is reported, or at the end.
     """
     _stop.clear()
 

@@ -45,7 +45,7 @@ def reproduce(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compute tables and figures of the papers anew, beside what was published.
+    """Recompute tables and figures of the papers, beside what was published.
 
     Whether they agree does not change the exit code; it is 1 only if something could not be computed.
     """

@@ -15,7 +15,8 @@ from holonome.cli.printing import duration, working
 from holonome.cli.subject import Subject
 from holonome.integrators.bdf import BDF
 from holonome.mechanisms.example import Example
-from holonome.results.solution import Solution, count
+from holonome.results.solution import Solution
+from holonome.results.summary import count
 from holonome.solving.methods import Method, resolve
 from holonome.solving.solve import solve
 

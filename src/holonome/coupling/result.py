@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holonome.coupling.coupled_system import CoupledSystem
-from holonome.results.solution import count
+from holonome.results.summary import count
 
 
 class IterationHistory:

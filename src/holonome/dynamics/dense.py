@@ -266,19 +266,5 @@ def _dense(t, y, z, context, out, what):
     return OK
 
 
-@NativeKernel
-def dense_derivative(t, y, z, context, out):
-    """`derivative` for any rank."""
-    return _dense(t, y, z, context, out, DERIVATIVE)
-
-
-@NativeKernel
-def dense_projection(t, y, z, context, out):
-    """`projection` for any rank."""
-    return _dense(t, y, z, context, out, PROJECTION)
-
-
-@NativeKernel
-def dense_multipliers(t, y, z, context, out):
-    """`multipliers` of least norm for any rank."""
-    return _dense(t, y, z, context, out, MULTIPLIERS)
+dense_derivative, dense_projection, dense_multipliers = NativeKernel.variants(_dense, 3)
+"""`derivative` and `projection` for any rank, and `multipliers` of least norm."""

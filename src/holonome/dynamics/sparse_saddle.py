@@ -287,31 +287,12 @@ def _saddle(t, y, z, context, out, what):
     return OK
 
 
-@NativeKernel
-def sparse_derivative(t, y, z, context, out):
-    return _saddle(t, y, z, context, out, DERIVATIVE)
-
-
-@NativeKernel
-def sparse_projection(t, y, z, context, out):
-    return _saddle(t, y, z, context, out, PROJECTION)
-
-
-@NativeKernel
-def sparse_multipliers(t, y, z, context, out):
-    return _saddle(t, y, z, context, out, MULTIPLIERS)
-
-
-@NativeKernel
-def sparse_onto(t, y, z, context, out):
-    """The projection of :mod:`holonome.dynamics.projection`, in the metric of M."""
-    return _saddle(t, y, z, context, out, ONTO)
-
-
-@NativeKernel
-def sparse_regularity(t, y, z, context, out):
-    """What vanishes where the rank of the constraints falls."""
-    return _saddle(t, y, z, context, out, REGULARITY)
+sparse_derivative, sparse_projection, sparse_multipliers, sparse_onto, sparse_regularity = (
+    NativeKernel.variants(_saddle, 5)
+)
+"""`derivative`, `projection` and `multipliers`; the projection of :mod:`holonome.dynamics.projection`, in the
+metric of M; and what vanishes where the rank of the constraints falls.
+"""
 
 
 @NativeKernel

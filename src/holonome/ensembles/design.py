@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from holonome.arguments import real_array, shown
-from holonome.ensembles.march import HEAD
+from holonome.ensembles.lane import HEAD
 from holonome.ensembles.samplers import MEMBER, drawn
 
 TIMES = {"t0": 0, "t_end": 1}

@@ -110,8 +110,8 @@ class Ensemble:
         Parameters
         ----------
         progress
-            True shows how far it is, the rate, the time left and the failures by cause; a callable is told
-            the fraction done and a text.
+            True shows how far it is, the rate, the time left and the failures by cause; a callable is
+            called with the fraction done and a text.
 
         Returns
         -------

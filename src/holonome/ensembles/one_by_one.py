@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holonome.ensembles.march import HEAD
+from holonome.ensembles.lane import HEAD
 from holonome.errors import HolonomeError
 from holonome.solving.solve import solve
 

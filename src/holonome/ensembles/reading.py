@@ -10,7 +10,7 @@ import numpy as np
 
 from holonome.arguments import shown
 from holonome.ensembles.design import Design
-from holonome.ensembles.march import LAST
+from holonome.ensembles.lane import LAST
 from holonome.ensembles.study import Study
 from holonome.solving import arguments
 
@@ -109,7 +109,7 @@ def refuse_times(design: Design, t0: float, t1: float) -> None:
         )
         forward = t1 > t0
         if begin.size and (np.max(begin) >= np.min(end) if forward else np.min(begin) <= np.max(end)):
-            raise ValueError("over['t_end']: all final times must lie behind all initial times")
+            raise ValueError("over['t_end']: all final times must lie after all initial times")
 
 
 def wanted_times(t_eval: Any, design: Design, t0: float, t1: float) -> np.ndarray | None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from holonome.ensembles.design import Design
+from holonome.ensembles.lane import DONE, EVENT, HEAD, LAST, TOO_MANY
 from holonome.ensembles.lane_loop import METHODS, Job, LaneLoop, Plan, make_plan, obstacle
-from holonome.ensembles.march import DONE, EVENT, HEAD, LAST, TOO_MANY
 from holonome.ensembles.observed import Observed
 from holonome.ensembles.one_by_one import solve_member
 from holonome.errors import HolonomeError

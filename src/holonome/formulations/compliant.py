@@ -80,6 +80,7 @@ class Compliant(Formulation):
     newton_test: str = "q"
     slack: float = 1e-3
     offers: ClassVar[tuple[str, ...]] = ("residual",)
+    for_bdf: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)

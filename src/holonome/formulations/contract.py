@@ -16,7 +16,8 @@ registered.
 7.  ``drifts`` says whether the constraints drift, in which case the solution between steps must not
     be projected either.
 8.  `refuses` gives a reason, with a remedy, why a system cannot be treated; None if it can.
-9.  `for_run` settles what depends on the run; `with_projection` adds or removes projection.
+9.  ``for_bdf`` says whether its kernels look into the steps of BDF, so that no other family can use them.
+10. `for_run` settles what depends on the run; `with_projection` adds or removes projection.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Formulation:
     relaxed: bool = False
     projects_error: bool = True
     damping: tuple[float, float] | None = None
+    for_bdf: bool = False
 
     def refuses(self, system: Any) -> str | None:
         """Why this system cannot be treated, and what to do instead; None if it can."""

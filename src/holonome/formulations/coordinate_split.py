@@ -126,6 +126,7 @@ class CoordinateSplit(Formulation):
     error_test: str = "xw"
     mean: str = "independent"
     offers: ClassVar[tuple[str, ...]] = ("residual",)
+    for_bdf: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -98,6 +98,10 @@ class GGL(Formulation):
         )
 
     @property
+    def for_bdf(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.predict_multipliers
+
+    @property
     def independent(self) -> bool:
         """Whether the error test sees the independent coordinates only."""
         return self.error_test in ("x", "xw")

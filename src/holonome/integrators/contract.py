@@ -14,7 +14,8 @@ A stepper belongs to one system and one formulation, and serves any number of ru
     on.
 5.  `begin` fills in the initial values, or says why the run cannot start.
 6.  ``advance`` is the compiled loop (:mod:`holonome.integrators.loop`) with the functions of its family.
-7.  `dense_output` is the solution between the steps.
+7.  ``output`` is the kind of solution between the steps (:mod:`holonome.integrators.dense_output`), by way of
+    ``evaluate`` (:mod:`holonome.integrators.between_steps`).
 8.  `counts`, `remark` and `why_stuck` tell what happened.
 9.  ``implicit``, `met_stiffness` and `cost` let "auto" compare methods.
 
@@ -24,26 +25,24 @@ A stepper belongs to one system and one formulation, and serves any number of ru
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels, over_points
+from holonome.dynamics.kernels import dense_multipliers, dense_projection, kernels
 from holonome.dynamics.rank import always_dependent_rows, dependent_rows
 from holonome.dynamics.sparse_saddle import sparse_regularity
 from holonome.errors import ModelError, SingularSystem
 from holonome.formulations.contract import Formulation
 from holonome.integrators import rank_watch
+from holonome.integrators.dense_output import DenseOutput, Record
 from holonome.integrators.event_search import NODES
 from holonome.integrators.loop import RunState
 from holonome.integrators.rank_watch import RankWatch
-from holonome.locks import cached_property
 from holonome.machine.calls import NativeKernel, run_kernel
 from holonome.machine.context import OK, SINGULAR, Context
-from holonome.machine.layout import lay_out, padded, require_intact
-
-_PARTS_OF_A_STEP = 64
+from holonome.machine.layout import Layout, lay_out, padded, require_intact
 
 
 class Request(NamedTuple):
@@ -68,6 +67,7 @@ class Integrator(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     fixed_step: ClassVar[bool] = False  # whether its steps are never chosen by the tolerances
     tests_whole_error: ClassVar[bool] = False  # whether the error can be tested before it is projected
+    is_bdf: ClassVar[bool] = False  # whether formulations may look into its steps
     step: float | None = None
 
     @property
@@ -81,10 +81,19 @@ class Integrator(ABC):
 
     def form(self, formulation: Formulation) -> str | None:
         """The form in which it takes the equations of a formulation; None if there is none."""
-        for form in self.needs:
-            if form in formulation.offers:
-                return form
-        return None
+        if formulation.for_bdf and not self.is_bdf:
+            return None
+        return next((form for form in self.needs if form in formulation.offers), None)
+
+    def refuses(self, formulation: Formulation) -> str | None:
+        """Why it cannot advance a formulation; None if it can."""
+        if self.form(formulation) is not None:
+            return None
+        name = type(formulation).__name__
+        if set(self.needs) & set(formulation.offers):
+            return f"takes no steps of BDF, into which {name} looks as it is set up here"
+        needs, offers = (" or ".join(map(repr, forms)) for forms in (self.needs, formulation.offers))
+        return f"needs the form {needs}, and {name} offers {offers}"
 
 
 class Beginning(NamedTuple):
@@ -102,6 +111,10 @@ class Stepper(ABC):
     advance: Callable[..., int]
     interpolant: NativeKernel
     preview: NativeKernel | None = None  # a cheaper approximation, good enough to detect events
+    evaluate: Callable[..., int]  # the solution at many times from the history
+    output: type[DenseOutput]
+    state_column: int = 0  # where a row of the history, behind the common columns, holds the state
+    layout: type[Layout]  # the family's own
     layout_key: tuple  # what its memory depends on, beside the system
     columns: int
     given: tuple[slice, slice]  # where state and absolute tolerances stand in a memory
@@ -123,9 +136,12 @@ class Stepper(ABC):
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """Fill in the initial values; OK, or a code."""
 
-    @abstractmethod
     def dense_output(self, record: Record) -> DenseOutput:
         """The solution at any time of a run."""
+        return self.output(self, record)
+
+    def recall_run(self, memory: np.ndarray, record: Record) -> None:  # noqa: B027
+        """Enter what dense output needs to know about a run."""
 
     @abstractmethod
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
@@ -345,10 +361,13 @@ def fill_behind(compiled: Any, context: np.ndarray, unknowns: np.ndarray, t: flo
 _read_rank, _ = Context.stretch("rank", "rank")
 
 
-def rows_left_out(stepper: Stepper, context: np.ndarray, beginning: Beginning) -> tuple[Sequence[int], Any]:
+def rows_left_out(
+    stepper: Any, context: np.ndarray, beginning: Beginning, holds_multipliers: bool = True
+) -> tuple[Sequence[int], Any]:
     """Rows that always follow from others, where the check of the start has met any, and C there.
 
-    Raises where rows depend on others only here, at a singular position.
+    Raises where rows depend on others only here, at a singular position, or where the method has no
+    multipliers that could stay as they are.
     """
     system = stepper.system
     if not system.m or _read_rank(context)[0] >= system.m:
@@ -357,100 +376,12 @@ def rows_left_out(stepper: Stepper, context: np.ndarray, beginning: Beginning) -
     C = kernels(system).evaluate_pieces(context, t0, y)["C"]  # pyright: ignore[reportOptionalSubscript]
     rank, here = dependent_rows(C)
     left_out = always_dependent_rows(system, t0, y)
-    if len(left_out) < len(here):
+    if not holds_multipliers or len(left_out) < len(here):
+        what = "cannot start in a singular position" if holds_multipliers else "needs independent constraints"
         names = ", ".join(system.constraint_names[i] for i in here[:4])
         raise SingularSystem(
-            f"method: {type(stepper.formulation).__name__} cannot start in a singular position; here only "
+            f"method: {type(stepper.formulation).__name__} with {stepper.integrator.label} {what}; here only "
             f"{rank} of {system.m} rows are independent ({names} depends on others). Use an explicit method, "
             "which handles that"
         )
     return left_out, C
-
-
-class Record(NamedTuple):
-    """What a run leaves behind for its dense output."""
-
-    t0: float
-    t_end: float
-    first_state: np.ndarray
-    last_state: np.ndarray
-    solved: np.ndarray | None  # what was solved for inside the last evaluation
-    points: np.ndarray  # rows (t, state)
-    steps: np.ndarray  # rows of the history
-    steps_beside_points: bool
-
-
-class DenseOutput(ABC):
-    """The solution at any time of a run: ``q, v = sol.sol(t)``, ``q, v, s = sol.sol(t)`` for a system with
-    first-order states, ``x = sol.sol(t)`` for an ODE.
-
-    Arrays (n,) for a scalar t, (n, len(t)) else.  It pickles.
-    """
-
-    def __init__(self, stepper: Stepper, record: Record) -> None:
-        self.stepper, self.record = stepper, record
-
-    def __call__(self, t: Any) -> Any:
-        return self.stepper.system.split_state(self.rows(t), np.ndim(t) == 0)
-
-    def rows(self, t: Any) -> np.ndarray:
-        """Stored states, one row for each time."""
-        low, high = sorted((self.record.t0, self.record.t_end))
-        wanted = np.atleast_1d(np.asarray(t, dtype=float))
-        inside = (wanted >= low - 1e-12 * abs(low)) & (wanted <= high + 1e-12 * abs(high))
-        if not np.all(inside):
-            raise ValueError(f"t: the solution is known from {low:.9g} to {high:.9g} only")
-        wanted = np.clip(wanted, low, high)
-        out = np.empty((wanted.size, self.stepper.columns))
-        for mine, context in self._contexts(wanted):
-            part = np.empty((mine.size, self.stepper.columns))
-            done = self._evaluate(context, wanted[mine], part)
-            if done < mine.size:
-                raise RuntimeError(f"the system could not be evaluated at t = {wanted[mine[done]]:.9g}")
-            out[mine] = part
-        return out
-
-    def _contexts(self, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Which of the times are evaluated together, and in which context: variables that are solved for
-        inside an evaluation are followed from the beginning of the step, as others may solve the same
-        equations.
-        """
-        system, context = self.stepper.system, self.stepper.context()
-        if not system.solves:
-            yield np.arange(wanted.size), context
-            return
-        steps = self._steps_with(wanted)
-        for step in np.unique(steps):
-            system.recall_solved(context, self._solved_at_begins[step])
-            yield np.flatnonzero(steps == step), context
-
-    def _steps_with(self, wanted: np.ndarray, side: Literal["left", "right"] = "right") -> np.ndarray:
-        """The numbers of the steps in which times lie; of two that meet there, the one on this side."""
-        direction, (times, _) = self.stepper.direction, self._begins
-        return np.maximum(np.searchsorted(direction * times, direction * wanted, side) - 1, 0)
-
-    @cached_property
-    def _solved_at_begins(self) -> list[np.ndarray]:
-        """What is solved for at the beginning of each step, followed backward from the end of the run."""
-        system, (times, states) = self.stepper.system, self._begins
-        compiled, context, found = kernels(system), self.stepper.context(), []
-        system.recall_solved(context, self.record.solved)
-        sought = [(compiled.unknowns, 0, len(system.unknowns))] if system.unknowns else []
-        if system.model.lam.numel():
-            sought.append((compiled.multipliers, dense_multipliers.address, system.m))
-        for k in range(times.size - 1, -1, -1):
-            pair = [min(k + 1, times.size - 1), k]
-            for address, dense, size in sought:
-                out, near = np.empty((2, size)), np.ascontiguousarray(states[pair, : system.state_size])
-                over_points(address, dense, context, times[pair], near, out, _PARTS_OF_A_STEP)
-            found.append(system.solved_in(context))
-        return found[::-1]
-
-    @property
-    @abstractmethod
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and states at which the steps begin."""
-
-    @abstractmethod
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        """Fill the rows of ``out``; how many were done."""

@@ -17,7 +17,7 @@ import math
 
 from numba import njit
 
-from holonome.machine.calls import call, shift
+from holonome.machine.calls import call, call_either, shift
 from holonome.machine.context import OK, RAISED, SINGULAR
 
 NODES = 3
@@ -52,9 +52,7 @@ def state_at(run, memory, context, t, out):
 @njit(cache=True)
 def _either(kernel, dense, t, y, context, out, size):
     """Call a kernel, or its dense fallback; NaN where both find the matrix singular."""
-    status = call(kernel, t, y, y, context, out)
-    if status == SINGULAR:
-        status = call(dense, t, y, y, context, out)
+    status = call_either(kernel, dense, t, y, y, context, out)
     if status == SINGULAR:
         for i in range(size):
             out[i] = math.nan

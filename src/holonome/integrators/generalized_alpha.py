@@ -14,28 +14,17 @@ import numpy as np
 from holonome.arguments import check_fields
 from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
 from holonome.dynamics.manifold import Saddle
-from holonome.dynamics.projection import projection_kernels
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
 from holonome.formulations.ggl import GGL
 from holonome.formulations.implicit import ImplicitKernels, Residual
 from holonome.formulations.index3 import Index3
 from holonome.integrators import generalized_alpha_steps as alpha_steps
-from holonome.integrators.contract import (
-    Beginning,
-    DenseOutput,
-    Integrator,
-    Record,
-    Request,
-    Stepper,
-    initial_multipliers,
-    initial_unknowns,
-    rows_left_out,
-)
+from holonome.integrators.contract import Integrator, Request, Stepper
+from holonome.integrators.dense_output import StepOutput
 from holonome.integrators.generalized_alpha_state import GeneralizedAlphaState
-from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
-from holonome.integrators.start_check import check_start
-from holonome.machine.context import LEFT_OUT_SHIFT, OK
+from holonome.integrators.loop import OWN, RunState
+from holonome.integrators.residual_stepper import ResidualStepper
 
 
 @dataclass(frozen=True)
@@ -107,10 +96,14 @@ class GeneralizedAlpha(Integrator):
         }
 
     def form(self, formulation: Formulation) -> str | None:
-        """A residual whose unknowns are all there is, without projection."""
-        plain = type(formulation).kernels is Formulation.kernels
-        plain |= isinstance(formulation, GGL) and not formulation.predict_multipliers
-        return super().form(formulation) if plain and not formulation.projects else None
+        """A residual without projection."""
+        return None if formulation.projects else super().form(formulation)
+
+    def refuses(self, formulation: Formulation) -> str | None:
+        if formulation.projects:
+            name = type(formulation).__name__
+            return f"takes steps that do not end with a projection, as those of {name} do"
+        return super().refuses(formulation)
 
     def stepper(self, request: Request) -> Stepper:
         return GeneralizedAlphaStepper(self, request)
@@ -153,20 +146,15 @@ def _normal_part_of_positions(model: Model):
     return model.y, z, ca.densify(out), saddle.margin()
 
 
-class GeneralizedAlphaStepper(Stepper):
+class GeneralizedAlphaStepper(ResidualStepper):
     """The generalised-α method on an implicit formulation."""
 
-    advance = staticmethod(alpha_steps.advance)
-    interpolant = alpha_steps.interpolant
-    preview = alpha_steps.preview
-    implicit = True
+    advance, evaluate = staticmethod(alpha_steps.advance), staticmethod(alpha_steps.evaluate)
+    interpolant, preview = alpha_steps.interpolant, alpha_steps.preview
+    output = StepOutput
+    layout = GeneralizedAlphaState
+    far_side = True
     on_manifold = True
-
-    def __init__(self, integrator: GeneralizedAlpha, request: Request) -> None:
-        super().__init__(request)
-        self.integrator = integrator
-        self.layout_key = (integrator, self.formulation)
-        self.columns = self.system.state_size + self.system.m
 
     @property
     def compiled(self) -> ImplicitKernels:
@@ -181,47 +169,27 @@ class GeneralizedAlphaStepper(Stepper):
         return system.compiled.once(("generalized alpha", formulation, kappa), make)
 
     def _own(self) -> list:
-        system, compiled = self.system, self.compiled
-        residual, size, state = compiled.residual, compiled.size, system.state_size
-        usual = kernels(system)
-        rates = state - system.n
-        fields: dict[str, Any] = self.integrator.coefficients | {
-            "unknowns": size,
-            "coordinates": system.n,
-            "state": state,
-            "rows": system.m,
-            "multipliers": residual.multipliers,
-            "factor_count": compiled.factor_count,
-            "residual": compiled.F,
-            "factors_kernel": compiled.factors,
-            "solution": compiled.solution,
-            "matrix": compiled.matrix,
+        system, size, usual = self.system, self.compiled.size, kernels(self.system)
+        n, state = system.n, system.state_size
+        fields: dict[str, Any] = self.residual_fields() | self.integrator.coefficients
+        fields |= {
             "derivative": usual.derivative,
             "dense_derivative": dense_derivative.address,
-            "projection": self._normal_part(),
-            "dense_projection": dense_projection.address,
+            "normal_part": self._normal_part(),
+            "dense_normal_part": dense_projection.address,
             "exponent": 1 / 3,
             "yy": 2 * size,
             "now": 2 * size,
-            "error_mask": residual.error_tested,
-            "block": compiled.block,
-            "factors": compiled.factor_memory,
-            "dense": size * size if compiled.matrix else 0,
-            "row_shift": residual.multipliers,
-            "row_powers": residual.row_powers if len(residual.row_powers) else size,
-            "column_powers": residual.column_powers if len(residual.column_powers) else size,
             "scratch": size + 3,
-            "projected": usual.projection_size + state + 4,
-            "before": size - system.n,
-            "f": self.columns,
-            "f_old": self.columns,
+            "out": usual.projection_size + state + 4,
+            "before": size - n,
             "z": state + 2,
-            "kept": 2,
+            "rate": state + 1,
+            "point": state,
         }
-        fields |= dict.fromkeys(("a", "a_used", "a_new", "v_used", "jerk", "slope"), rates)
-        fields |= dict.fromkeys(("delta", "pivots", "row_scale"), size)
-        fields |= {"normal": system.n, "back": system.n, "rate": state + 1, "point": state}
-        fields |= dict.fromkeys(("no_error", "moved"), state) | self._projection_fields()
+        fields |= dict.fromkeys(("a", "a_used", "a_new", "v_used", "jerk", "slope"), state - n)
+        fields |= dict.fromkeys(("delta", "row_scale"), size)
+        fields |= dict.fromkeys(("normal", "back"), n) | dict.fromkeys(("f", "f_old"), self.columns)
         return [(GeneralizedAlphaState, fields)]
 
     def _normal_part(self) -> int:
@@ -240,45 +208,6 @@ class GeneralizedAlphaStepper(Stepper):
             return 0
         return system.kernel("generalized alpha: normal part", _normal_part_of_positions).address
 
-    def _projection_fields(self) -> dict[str, Any]:
-        """Of the projection between steps, where there is one."""
-        system, state = self.system, self.system.state_size
-        room = {"projector_z": state + 2, "projector_out": 2 * state + 1}
-        if not system.projects or self.formulation.drifts or kernels(system).dense:
-            return room
-        return room | {"between": projection_kernels(system, "mass", False).projection}
-
-    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
-        """Accelerations and multipliers at the start; or why there are none."""
-        self.prepare_context(context)
-        t0, y = beginning.t0, beginning.y
-        code, rate = check_start(self.system, memory, context, beginning.trusted)
-        if code != OK:
-            return code
-        lam = initial_multipliers(self.system, context, beginning)
-        self.left_out, C = rows_left_out(self, context, beginning)
-        if C is not None and self.left_out:
-            self.prepare_context(context)
-            self._leave_out(memory, C, lam)
-        start = initial_unknowns(self.system, self.compiled, context, t0, np.concatenate([y, lam]), rate)
-        GeneralizedAlphaState.vector(memory, "now", OWN)[:] = start
-        begin = self.given[0].start
-        memory[begin : begin + self.columns] = start[: self.columns]
-        return OK
-
-    def _leave_out(self, memory: np.ndarray, C: np.ndarray, lam: np.ndarray) -> None:
-        """Rows that follow from others keep their multipliers, zero; the others take their part."""
-        left_out, m, mg = list(self.left_out), self.system.m, self.system.model.position_rows
-        kept = [i for i in range(m) if i not in left_out]
-        force = lam @ C
-        lam[:] = 0.0
-        lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
-        row_shift = GeneralizedAlphaState.vector(memory, "row_shift", OWN)
-        row_shift[left_out] = LEFT_OUT_SHIFT
-        if row_shift.size > m:
-            row_shift[[m + i for i in left_out if i < mg]] = LEFT_OUT_SHIFT
-        GeneralizedAlphaState.set(memory, OWN, between=0)
-
     def counts(self, memory: np.ndarray) -> dict[str, int]:
         matrices = int(GeneralizedAlphaState.of(memory, OWN)["njev"])
         return {"njev": matrices, "nlu": matrices}
@@ -289,23 +218,3 @@ class GeneralizedAlphaStepper(Stepper):
 
     def step_columns(self, dense: bool, beside_points: bool) -> int:
         return 4 * self.columns if dense else 0
-
-    def dense_output(self, record: Record) -> GeneralizedAlphaOutput:
-        return GeneralizedAlphaOutput(self, record)
-
-    def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        return GeneralizedAlphaState.vector(memory, "yy", OWN)[: self.system.state_size].copy()
-
-
-class GeneralizedAlphaOutput(DenseOutput):
-    """Hermite's cubic in every step, brought onto the constraints."""
-
-    @property
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        steps, at = self.record.steps, STEP_COLUMNS
-        return steps[:, 0], steps[:, at : at + self.stepper.columns]
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        memory, steps = self.stepper.memory(0), self._steps_with(wanted)
-        RunState.set(memory, t_start=self.record.t0, t_end=self.record.t_end)
-        return alpha_steps.evaluate(memory, context, self.record.steps, steps, wanted, out)

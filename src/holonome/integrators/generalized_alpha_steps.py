@@ -24,18 +24,14 @@ import math
 from numba import njit
 
 from holonome.dynamics.parts import correction_in, error_in
-from holonome.dynamics.projection import Projector, project
 from holonome.integrators import loop, newton
-from holonome.integrators.generalized_alpha_state import parts
-from holonome.integrators.loop import (
-    hermite,
-    leave,
-    propose_explicit,
-    watch_ends,
-)
+from holonome.integrators.between_steps import between_steps
+from holonome.integrators.generalized_alpha_state import parts as parts
+from holonome.integrators.loop import hermite, leave, propose_explicit, watch_ends
+from holonome.integrators.projected_steps import choose_given, derivative, enter_scales, widen_scales
 from holonome.integrators.step_size import choose_next, shrink
-from holonome.machine.calls import NativeKernel, call, pointer, shift
-from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.machine.calls import call, call_either, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED
 
 _GROW, _MOST_ITERATIONS = 2.0, 12
 _ROUNDING, _STAGNATES = 1e-14, 1e-9
@@ -45,18 +41,10 @@ next one is no smaller.
 
 
 @njit(cache=True, error_model="numpy")
-def _derivative(w, context, t, y, out):
-    status = call(w.s.derivative, t, y, y, context, out)
-    if status == SINGULAR:
-        status = call(w.s.dense_derivative, t, y, y, context, out)
-    return status
-
-
-@njit(cache=True, error_model="numpy")
 def _jerk_at_start(w, context, epsilon):
     """j from accelerations at three times ahead, on a parabola; v′ is left in ``rate``."""
     s, n, run = w.s, w.n, w.run
-    status = _derivative(w, context, run.t, run.y, s.rate)
+    status = derivative(w, context, run.t, run.y, s.rate)
     if status != OK:
         return status
     for i in range(w.state - n):
@@ -67,12 +55,12 @@ def _jerk_at_start(w, context, epsilon):
             s.point[i] = run.y[i] + step * s.rate[i]
         for i in range(n):
             s.point[i] += 0.5 * step * step * s.rate[n + i]
-        status = _derivative(w, context, run.t + step, s.point, s.projected)
+        status = derivative(w, context, run.t + step, s.point, s.out)
         if status != OK:
             return status
         factor = (2.0 if times == 1 else -0.5) / epsilon
         for i in range(w.state - n):
-            s.jerk[i] += factor * s.projected[n + i]
+            s.jerk[i] += factor * s.out[n + i]
     return OK
 
 
@@ -80,16 +68,14 @@ def _jerk_at_start(w, context, epsilon):
 def _normal_part(w, context, t, y):
     """N j, what the constraints do not allow of the jerk, and the way of v back onto them."""
     s, n = w.s, w.n
-    if s.projection == 0:
+    if s.normal_part == 0:
         return OK
     for i in range(w.state + 1):
         s.z[i] = 0.0
     for i in range(n):
         s.z[n + i] = s.jerk[i]
-    status = call(s.projection, t, y, s.z, context, s.projected)
-    if status == SINGULAR:
-        status = call(s.dense_projection, t, y, s.z, context, s.projected)
-    allowed, back = error_in(s.projected, w.state), correction_in(s.projected, w.state)
+    status = call_either(s.normal_part, s.dense_normal_part, t, y, s.z, context, s.out)
+    allowed, back = error_in(s.out, w.state), correction_in(s.out, w.state)
     for i in range(n):
         s.normal[i] = s.jerk[i] - allowed[n + i]
         s.back[i] = back[n + i]
@@ -140,17 +126,14 @@ def resume(w, context):
 
 @njit(cache=True, error_model="numpy")
 def begin(w, context):
-    run, s = w.run, w.s
-    for i in range(w.n):
-        s.scale_q = max(s.scale_q, abs(run.y[i]), run.atol[i])
-        s.scale_v = max(s.scale_v, abs(run.y[w.n + i]), run.atol[w.n + i])
+    run = w.run
+    enter_scales(w, run.y, 2 * w.n)
+    for i in range(2 * w.size):
+        w.s.now[i] = w.y[i]
     run.order = 2
     run.h = 0.0
     code = resume(w, context)
-    if run.constant > 0.0:
-        run.h = run.constant
-    elif run.first_step > 0.0:
-        run.h = run.first_step
+    run.h = choose_given(run, run.h)
     return code
 
 
@@ -190,7 +173,7 @@ def _move_to(w, context, t, h):
     if seen:
         for i in range(w.state - n):
             s.a_used[i] += s.shift * (h - s.h_base) * s.jerk[i]
-    if s.projection != 0:
+    if s.normal_part != 0:
         for i in range(n):
             s.v_used[i] += s.back[i] + (s.constant_q * h * h * s.normal[i] if seen else 0.0)
     return status
@@ -353,9 +336,7 @@ def accept(w, steps, row, t, h, t_new):
     for i in range(w.state, count):
         s.f[i] = (run.y[i] - run.y_old[i]) / h
         s.f_old[i] = s.f[i]
-    for i in range(n):
-        s.scale_q = max(s.scale_q, abs(run.y[i]))
-        s.scale_v = max(s.scale_v, abs(run.y[n + i]))
+    widen_scales(w, run.y, 2 * n)
     s.h_base = h
     s.jerk_known = 0
     s.started = 1
@@ -380,64 +361,23 @@ advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
-def _inside(w, context, t, out):
-    """Hermite's cubic, its positions and velocities brought onto the constraints."""
-    run, s = w.run, w.s
-    hermite(run, t, run.y_old, s.f_old, run.y, s.f, run.size, out)
-    if s.between == 0:
-        return OK
-    for i in range(w.state):
-        s.no_error[i] = 0.0
-    s.kept[0] = 0.0
-    projector = Projector(
-        w.n,
-        w.state,
-        abs(run.t_end - run.t_start),
-        s.between,
-        0,
-        0,
-        s.dense_projection,
-        0,
-        s.projector_z,
-        s.projector_out,
-        s.projected,
-        s.kept,
-    )
-    return project(projector, context, t, out, s.no_error, s.moved)
-
-
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    return _inside(parts(memory), context, t, out)
-
-
-@NativeKernel
-def preview(t, y, memory, context, out):
+def nearly(w, t, out):
     """Hermite's cubic through both ends of the last step."""
-    w = parts(memory)
     hermite(w.run, t, w.run.y_old, w.s.f_old, w.run.y, w.s.f, w.run.size, out)
+
+
+@njit(cache=True, error_model="numpy")
+def recall(w, context, rows, row):
+    """Restore what `_keep` wrote."""
+    run, s, count, at = w.run, w.s, w.run.size, loop.STEP_COLUMNS
+    run.t_old = rows[row, 0]
+    run.t = rows[row, 0] + rows[row, 1]
+    for i in range(count):
+        run.y_old[i] = rows[row, at + i]
+        s.f_old[i] = rows[row, at + count + i]
+        run.y[i] = rows[row, at + 2 * count + i]
+        s.f[i] = rows[row, at + 3 * count + i]
     return OK
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(memory_array, context_array, rows, steps, wanted, out):
-    """The solution at many times from the stored steps, of which ``steps`` are the numbers; returns the
-    number done.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    w = parts(memory)
-    run, s, count, at = w.run, w.s, w.run.size, loop.STEP_COLUMNS
-    for number in range(wanted.size):
-        row = steps[number]
-        run.t_old = rows[row, 0]
-        run.t = rows[row, 0] + rows[row, 1]
-        for i in range(count):
-            run.y_old[i] = rows[row, at + i]
-            s.f_old[i] = rows[row, at + count + i]
-            run.y[i] = rows[row, at + 2 * count + i]
-            s.f[i] = rows[row, at + 3 * count + i]
-        if _inside(w, context, wanted[number], run.y_event) != OK:
-            return number
-        for i in range(count):
-            out[number, i] = run.y_event[i]
-    return wanted.size
+interpolant, preview, evaluate = between_steps(globals())

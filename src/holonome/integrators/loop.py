@@ -21,14 +21,13 @@ where it stopped, and the loop allocates nothing.
 """
 
 import math
-from types import FunctionType
 from typing import Any
 
 from numba import njit
 
 from holonome.integrators import event_search, rank_watch
 from holonome.integrators.event_search import MOST_IN_STEP
-from holonome.machine.calls import as_matrix, as_vector, pointer, shift
+from holonome.machine.calls import as_matrix, as_vector, filled_in, pointer, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED
 from holonome.machine.layout import Layout, Real, Vector, Whole
 
@@ -441,8 +440,4 @@ _FAMILY = ("parts", "begin", "propose", "attempt", "reject", "accept", "watch", 
 
 def advance_with(family: dict[str, Any]) -> Any:
     """The loop, compiled with the functions of a family, found under these names in its module."""
-    module, own = family["__name__"], {name: family[name] for name in _FAMILY if name in family}
-    loop = FunctionType(_advance.__code__, {**globals(), **own}, "advance")
-    loop.__module__ = module
-    loop.__qualname__ = f"advance_with_{module.replace('.', '_')}"  # Numba's cache goes by this name
-    return njit(cache=True, nogil=True, error_model="numpy")(loop)
+    return njit(cache=True, nogil=True, error_model="numpy")(filled_in(_advance, family, _FAMILY))

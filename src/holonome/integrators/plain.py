@@ -26,14 +26,13 @@ from holonome.dynamics.kernels import kernels
 from holonome.integrators import loop
 from holonome.integrators.contract import (
     Beginning,
-    DenseOutput,
     Integrator,
-    Record,
     Request,
     Stepper,
     initial_multipliers,
     initial_unknowns,
 )
+from holonome.integrators.dense_output import StepOutput
 from holonome.integrators.loop import (
     OWN,
     hermite,
@@ -239,11 +238,28 @@ propose, reject, watch = propose_explicit, shrink, watch_ends
 advance = loop.advance_with(globals())
 
 
+class PlainOutput(StepOutput):
+    """Hermite's cubic in every step."""
+
+    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
+        from scipy.interpolate import CubicHermiteSpline
+
+        steps, which = self.record.steps, self._steps_with(wanted)
+        begin, size, ends = steps[:, 0], steps[:, 1], steps[:, loop.STEP_COLUMNS :].reshape(len(steps), 4, -1)
+        for step in np.unique(which):
+            here, (y, dy, y_new, dy_new) = which == step, ends[step]
+            t0, h = begin[step], size[step]
+            curve = CubicHermiteSpline([0.0, abs(h)], [y, y_new], np.sign(h) * np.array([dy, dy_new]))
+            out[here] = curve(np.abs(wanted[here] - t0))
+        return wanted.size
+
+
 class PlainStepper(Stepper):
     """An integrator in plain Python on one system."""
 
     advance = staticmethod(advance)
     interpolant = interpolant
+    output = PlainOutput
     calls_python = True
     on_manifold = True
 
@@ -331,33 +347,9 @@ class PlainStepper(Stepper):
     def step_columns(self, dense: bool, beside_points: bool) -> int:
         return 4 * self.columns if dense else 0
 
-    def dense_output(self, record: Record) -> PlainOutput:
-        return PlainOutput(self, record)
-
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return PlainState.vector(memory, "now", OWN)[: self.system.state_size].copy()
 
 
 def _numbers(address: int, size: int) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
-
-
-class PlainOutput(DenseOutput):
-    """Hermite's cubic in every step."""
-
-    @property
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        steps, at = self.record.steps, loop.STEP_COLUMNS
-        return steps[:, 0], steps[:, at : at + self.stepper.columns]
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        from scipy.interpolate import CubicHermiteSpline
-
-        steps, which = self.record.steps, self._steps_with(wanted)
-        begin, size, ends = steps[:, 0], steps[:, 1], steps[:, loop.STEP_COLUMNS :].reshape(len(steps), 4, -1)
-        for step in np.unique(which):
-            here, (y, dy, y_new, dy_new) = which == step, ends[step]
-            t0, h = begin[step], size[step]
-            curve = CubicHermiteSpline([0.0, abs(h)], [y, y_new], np.sign(h) * np.array([dy, dy_new]))
-            out[here] = curve(np.abs(wanted[here] - t0))
-        return wanted.size

@@ -19,10 +19,10 @@ from holonome.formulations.implicit_complex import ComplexKernels
 from holonome.formulations.index1 import Index1
 from holonome.formulations.underlying_ode import UnderlyingODE
 from holonome.integrators import radau_steps
-from holonome.integrators.contract import DenseOutput, Integrator, Record, Request, Stepper
-from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.contract import Integrator, Request, Stepper
+from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.radau_coefficients import STAGES, Coefficients, coefficients
-from holonome.integrators.radau_steps import TABLE, RadauState
+from holonome.integrators.radau_state import TABLE, RadauState
 from holonome.integrators.residual_stepper import ResidualStepper
 
 ORDERS = tuple(2 * stages - 1 for stages in STAGES)
@@ -98,15 +98,14 @@ _read_counts, _ = RadauState.stretch("njev", "error_failures", OWN)
 class RadauStepper(ResidualStepper):
     """Radau IIA on an implicit formulation."""
 
-    advance = staticmethod(radau_steps.advance)
-    interpolant = radau_steps.interpolant
-    preview = radau_steps.preview
+    advance, evaluate = staticmethod(radau_steps.advance), staticmethod(radau_steps.evaluate)
+    interpolant, preview = radau_steps.interpolant, radau_steps.preview
     layout = RadauState
 
     def __init__(self, integrator: Radau, request: Request) -> None:
         super().__init__(integrator, request)
         residual = self.compiled.residual
-        if self.compiled.prediction or ca.depends_on(residual.F, ca.vertcat(residual.cj, residual.tolerance)):
+        if ca.depends_on(residual.F, ca.vertcat(residual.cj, residual.tolerance)):
             raise ValueError(
                 f"method: {type(self.formulation).__name__} as it is set up here is made for BDF, into whose "
                 "steps it looks; with Radau() use GGL(), Index1(), Index2(), Index3() or "
@@ -135,10 +134,9 @@ class RadauStepper(ResidualStepper):
         fewest, most = self.integrator.stages
         residual, size = self.compiled.residual, self.compiled.size
         index3 = bool(np.any(residual.column_powers > 1))
-        fields |= {
+        fields |= self.tests(np.ones(size) if index3 else residual.newton_tested) | {
             "rows": system.m,
             "index3": index3,
-            "newton_mask": np.ones(size) if index3 else residual.newton_tested,
             "moving": system.state_size if self.index1 else size,
             "accelerations": residual.accelerations,
             "rate_kernel": found.derivative,
@@ -209,26 +207,9 @@ class RadauStepper(ResidualStepper):
     def step_columns(self, dense: bool, beside_points: bool) -> int:
         return (1 + self.integrator.stages[1]) * self.columns if dense else 0
 
-    def dense_output(self, record: Record) -> RadauOutput:
-        return RadauOutput(self, record)
-
 
 def _table(found: Coefficients) -> np.ndarray:
     """The coefficients as the compiled code wants them."""
     parts = found.nodes, found.inverse, found.transformation, found.back, found.eigenvalues, found.error
     flat = np.concatenate([part.ravel() for part in (*parts, found.barycentric)])
     return np.concatenate([flat, np.zeros(TABLE - flat.size)])
-
-
-class RadauOutput(DenseOutput):
-    """Inside a step: the collocation polynomial, brought onto the manifold."""
-
-    @property
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        steps, at = self.record.steps, STEP_COLUMNS
-        return steps[:, 0], steps[:, at : at + self.stepper.columns]
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        memory, record, steps = self.stepper.memory(0), self.record, self._steps_with(wanted, "left")
-        RunState.set(memory, t_start=record.t0, t_end=record.t_end)
-        return radau_steps.evaluate(memory, context, record.steps, steps, wanted, out)

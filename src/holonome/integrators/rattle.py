@@ -16,19 +16,11 @@ from holonome.dynamics.kernels import dense_derivative, dense_projection, kernel
 from holonome.formulations.hamiltonian import Hamiltonian, MomentumKernels
 from holonome.integrators import rattle_steps
 from holonome.integrators.composition import COMPOSITIONS
-from holonome.integrators.contract import (
-    Beginning,
-    DenseOutput,
-    Integrator,
-    Record,
-    Request,
-    Stepper,
-    rows_left_out,
-)
-from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.contract import Beginning, Integrator, Record, Request, Stepper, rows_left_out
+from holonome.integrators.dense_output import PointOutput
+from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.rattle_half import RattleState
 from holonome.integrators.start_check import check_start
-from holonome.locks import cached_property
 from holonome.machine.context import LEFT_OUT_SHIFT, OK
 
 
@@ -128,9 +120,10 @@ METHODS = {
 class RattleStepper(Stepper):
     """RATTLE on one system."""
 
-    advance = staticmethod(rattle_steps.advance)
-    interpolant = rattle_steps.interpolant
-    preview = rattle_steps.preview
+    advance, evaluate = staticmethod(rattle_steps.advance), staticmethod(rattle_steps.evaluate)
+    interpolant, preview = rattle_steps.interpolant, rattle_steps.preview
+    output = PointOutput
+    layout = RattleState
     implicit = True
     on_manifold = True
     fixed_step = True
@@ -193,9 +186,15 @@ class RattleStepper(Stepper):
         code, _ = check_start(self.system, memory, context, beginning.trusted)
         if code == OK:
             self.left_out, _ = rows_left_out(self, context, beginning)
-            RattleState.vector(memory, "z", OWN)[[1 + i for i in self.left_out]] = LEFT_OUT_SHIFT
+            self._leave_out(memory)
             self.prepare_context(context)
         return code
+
+    def _leave_out(self, memory: np.ndarray) -> None:
+        RattleState.vector(memory, "z", OWN)[[1 + i for i in self.left_out]] = LEFT_OUT_SHIFT
+
+    def recall_run(self, memory: np.ndarray, record: Record) -> None:
+        self._leave_out(memory)
 
     def cost(self, memory: np.ndarray) -> float:
         evaluation, projection = kernels(self.system).instructions
@@ -204,31 +203,5 @@ class RattleStepper(Stepper):
     def step_columns(self, dense: bool, beside_points: bool) -> int:
         return self.columns if beside_points else 0
 
-    def dense_output(self, record: Record) -> RattleOutput:
-        if not record.steps_beside_points:
-            record = record._replace(t_end=float(record.points[-1, 0]))
-        return RattleOutput(self, record)
-
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return RattleState.vector(memory, "x", OWN)[: self.system.state_size].copy()
-
-
-class RattleOutput(DenseOutput):
-    """Between two points: a step of the method."""
-
-    @cached_property
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        record = self.record
-        times, states = record.points[:, 0], record.points[:, 1:]
-        if record.steps_beside_points:
-            times = np.append(record.steps[:, 0], record.t_end)
-            states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
-        return np.ascontiguousarray(times), np.ascontiguousarray(states)
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        n, memory, (times, states) = self.stepper.system.n, self.stepper.memory(0), self._begins
-        scales = [float(np.max(np.abs(part), initial=0.0)) for part in (states[:, :n], states[:, n : 2 * n])]
-        RunState.set(memory, t_start=times[0], t_end=times[-1])
-        RattleState.set(memory, OWN, scale_q=scales[0], scale_v=scales[1])
-        RattleState.vector(memory, "z", OWN)[[1 + i for i in self.stepper.left_out]] = LEFT_OUT_SHIFT
-        return rattle_steps.evaluate(memory, context, times, states, self._steps_with(wanted), wanted, out)

@@ -7,17 +7,17 @@ The equations are in :mod:`holonome.formulations.hamiltonian`, the other half in
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from numba import njit
 
 from holonome.dynamics.projection import LARGEST_CORRECTION, add_correction, has_converged
 from holonome.formulations.stage import named_stage, newton_change
 from holonome.integrators import loop
-from holonome.integrators.loop import OWN, run_state
+from holonome.integrators.loop import OWN, RunState
+from holonome.integrators.projected_steps import derivative, note_curvature
 from holonome.machine.calls import call, shift
-from holonome.machine.context import OK, SINGULAR
-from holonome.machine.layout import Layout, Real, Vector, Whole
+from holonome.machine.context import OK
+from holonome.machine.layout import Layout, Real, Vector, Whole, taken_apart
 
 _MOST_ITERATIONS = 12
 
@@ -62,18 +62,11 @@ class RattleState(Layout):
     rate: Vector
 
 
-named = RattleState.named()
-
-
-Work = namedtuple("Work", "memory run s n m k size half end y y_old")
-"""The memory taken apart once."""
-
-
-@njit(cache=True)
-def parts(memory):
-    run, s = run_state(memory), named(shift(memory, OWN))
-    half, end = named_stage(s.half), named_stage(s.end)
-    return Work(memory, run, s, s.coordinates, s.rows, s.states, run.size, half, end, run.y, run.y_old)
+Work, parts = taken_apart(
+    __name__,
+    {"run": (RunState, 0), "s": (RattleState, OWN)},
+    "n=coordinates m=rows k=states size=run.size y=run.y y_old=run.y_old",
+)
 
 
 @njit(cache=True, inline="always")
@@ -88,14 +81,6 @@ def matrices(w, context, t, at):
     if w.s.entries == 0:
         return OK
     return call(w.s.gradient, t, at, at, context, _matrices_in(w, at))
-
-
-@njit(cache=True, error_model="numpy")
-def derivative(w, context, t, y, out):
-    status = call(w.s.derivative, t, y, y, context, out)
-    if status == SINGULAR:
-        status = call(w.s.dense_derivative, t, y, y, context, out)
-    return status
 
 
 @njit(cache=True, error_model="numpy")
@@ -184,7 +169,7 @@ def _find_half(w, context, t, h):
     previous, scale_v = math.inf, max(s.scale_v, 1e-6 * s.scale_q / abs(h))
     s.z[0] = h
     for iteration in range(_MOST_ITERATIONS):
-        status = newton_change(w.half, t, s.x, s.z, context, s.change)
+        status = newton_change(named_stage(s.half), t, s.x, s.z, context, s.change)
         if status != OK:
             return status, loop.SINGULAR_MATRIX
         for i in range(s.unknowns):
@@ -196,8 +181,7 @@ def _find_half(w, context, t, h):
         w.run.correction = correction
         if not correction < LARGEST_CORRECTION:
             return OK, loop.NEWTON if correction == correction else loop.NOT_FINITE
-        if 1e-7 < previous < 1e-2:
-            s.kappa = max(2.0 * correction / (previous * previous), 0.5 * s.kappa, 1e-3)
+        note_curvature(s, correction, previous)
         if has_converged(correction, previous, s.kappa):
             return OK, 0
         if iteration > 4 and correction > previous:

@@ -11,12 +11,23 @@ errors grow like a random walk, if at all.  The solution between the steps is a 
 
 from numba import njit
 
-from holonome.dynamics.parts import correction_in, error_in, regularity_in
-from holonome.formulations.stage import newton_change
-from holonome.integrators import loop, rank_watch
-from holonome.integrators.loop import hermite, leave, propose_explicit, rank_watch_in
-from holonome.integrators.rattle_half import derivative, enter, first_half, matrices, parts
-from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.dynamics.parts import correction_in, error_in
+from holonome.formulations.stage import named_stage, newton_change
+from holonome.integrators import loop
+from holonome.integrators.between_steps import between_steps
+from holonome.integrators.loop import hermite, leave, propose_explicit
+from holonome.integrators.projected_steps import (
+    derivative,
+    enter_scales,
+    evaluate_projection,
+    keep_beginning,
+    recall_beginning,
+    watch_projected,
+    widen_scales,
+)
+from holonome.integrators.rattle_half import enter, first_half, matrices
+from holonome.integrators.rattle_half import parts as parts
+from holonome.machine.calls import call, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 
 _TINY = 1e-8
@@ -48,9 +59,7 @@ def _explicit_end(w, context, t, h, at):
             s.error[i] = -half * s.x[n + i]
             s.error[n + i] = 0.0
         s.error[w.size] = half
-        status = call(s.projection, t, s.x, s.error, context, out)
-        if status == SINGULAR:
-            status = call(s.dense_projection, t, s.x, s.error, context, out)
+        status = evaluate_projection(w, context, t, s.x, out)
         w.run.projections += 1
     if status != OK:
         return status
@@ -77,7 +86,7 @@ def _implicit_end(w, context, t, h, at):
     for i in range(m):
         s.x_end[w.size + n + i] = 0.0
     s.z[0] = 0.5 * h
-    status = newton_change(w.end, t, s.x_end, s.z, context, s.change)
+    status = newton_change(named_stage(s.end), t, s.x_end, s.z, context, s.change)
     if status != OK:
         return status
     for i in range(n):
@@ -174,11 +183,9 @@ def attempt(w, context, t, h):
 @njit(cache=True, error_model="numpy")
 def begin(w, context):
     """What is known at the initial point."""
-    run, s, n = w.run, w.s, w.n
-    for i in range(n):
-        s.scale_q = max(s.scale_q, abs(w.y[i]), run.atol[i])
-        s.scale_v = max(s.scale_v, abs(w.y[n + i]), run.atol[n + i])
-    run.order = s.order
+    run = w.run
+    enter_scales(w, w.y, 2 * w.n)
+    run.order = w.s.order
     run.h = run.constant
     run.nfev += 1
     return resume(w, context)
@@ -187,17 +194,13 @@ def begin(w, context):
 @njit(cache=True, error_model="numpy")
 def accept(w, steps, row, t, h, t_new):
     """Move on to the end of the step."""
-    s, y, y_old, n = w.s, w.y, w.y_old, w.n
-    if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
-        for i in range(w.size):
-            steps[row, loop.STEP_COLUMNS + i] = y[i]
+    s, y = w.s, w.y
+    keep_beginning(w, steps, row)
     for i in range(w.size):
-        y_old[i] = y[i]
+        w.y_old[i] = y[i]
     _leave(w, s.new, y)
-    for i in range(n):
-        s.scale_q = max(s.scale_q, abs(y[i]))
-        s.scale_v = max(s.scale_v, abs(y[n + i]))
-    for i in range(5 * n + w.k + s.entries):
+    widen_scales(w, y, 2 * w.n)
+    for i in range(5 * w.n + w.k + s.entries):
         s.now[i] = s.new[i]
     s.known = min(s.known + 1, 3) if abs(h) == w.run.constant else 0
     s.latest = (s.latest + 1) % 3
@@ -211,14 +214,7 @@ def reject(w, t, h, cause):
 
 @njit(cache=True, error_model="numpy")
 def watch(w, context, found):
-    """The projection has already computed the values; without it, a kernel is called."""
-    if w.s.implicit:
-        loop.watch_ends(w, context, found)
-        return
-    run, n = w.run, w.n
-    step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, n), run.t, w.y, shift(w.y, n))
-    values = regularity_in(w.s.projected, w.size)
-    run.found = rank_watch.watch_step(rank_watch_in(w), context, step, values, found, run.found)
+    watch_projected(w, context, found, not w.s.implicit)
 
 
 @njit(cache=True, error_model="numpy")
@@ -259,10 +255,10 @@ def _follow(w, h, at):
 
 
 @njit(cache=True, error_model="numpy")
-def _inside(w, context, t_old, y_old, t):
-    """A step from t_old to t, with its end in ``new``; nothing of the run is changed that its steps use."""
-    s, kappa = w.s, w.s.kappa
-    status = enter(w, context, t_old, y_old, s.new)
+def inside(w, context, t, out):
+    """A step from the beginning of the last one to t; nothing of the run is changed that its steps use."""
+    s, kappa, t_old = w.s, w.s.kappa, w.run.t_old
+    status = enter(w, context, t_old, w.y_old, s.new)
     if status == OK and abs(t - t_old) < _TINY * w.run.constant:
         _follow(w, t - t_old, s.new)
     elif status == OK:
@@ -270,43 +266,21 @@ def _inside(w, context, t_old, y_old, t):
         if cause != 0:
             status = max(status, SINGULAR)
     s.kappa = kappa
+    _leave(w, s.new, out)
     return status
 
 
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    """The solution at a time inside the last step: a step of the method from its beginning."""
-    w = parts(memory)
-    status = _inside(w, context, w.run.t_old, w.y_old, t)
-    _leave(w, w.s.new, out)
-    return status
-
-
-@NativeKernel
-def preview(t, y, memory, context, out):
+@njit(cache=True, error_model="numpy")
+def nearly(w, t, out):
     """Hermite's cubic through both ends of the last step."""
-    w = parts(memory)
     hermite(w.run, t, w.y_old, w.s.rate_old, w.y, w.s.rate, w.size, out)
+
+
+@njit(cache=True, error_model="numpy")
+def recall(w, context, rows, row):
+    recall_beginning(w, rows, row)
     return OK
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(memory_array, context_array, times, states, steps, wanted, out):
-    """The solution at many times from the stored steps, of which ``steps`` are those in which they lie;
-    returns the number done.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    w = parts(memory)
-    for row in range(wanted.size):
-        number = steps[row]
-        for i in range(w.size):
-            w.y_old[i] = states[number, i]
-            out[row, i] = states[number, i]
-        if wanted[row] == times[number]:
-            continue
-        if _inside(w, context, times[number], w.y_old, wanted[row]) != OK:
-            return row
-        _leave(w, w.s.new, w.y)
-        for i in range(w.size):
-            out[row, i] = w.y[i]
-    return wanted.size
+POINTS = True
+interpolant, preview, evaluate = between_steps(globals())

@@ -4,14 +4,12 @@ with accelerations, multipliers and rows that are left out.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.projection import projection_kernels
-from holonome.dynamics.rank import always_dependent_rows, dependent_rows
-from holonome.errors import SingularSystem
 from holonome.formulations.implicit import ImplicitKernels
 from holonome.integrators.contract import (
     Beginning,
@@ -20,19 +18,18 @@ from holonome.integrators.contract import (
     Stepper,
     initial_multipliers,
     initial_unknowns,
+    rows_left_out,
 )
+from holonome.integrators.dense_output import EarlierStepOutput
 from holonome.integrators.loop import OWN
 from holonome.integrators.start_check import check_start
-from holonome.machine.context import LEFT_OUT_SHIFT, OK, Context
-from holonome.machine.layout import Layout
-
-_read_rank, _ = Context.stretch("rank", "rank")
+from holonome.machine.context import LEFT_OUT_SHIFT, OK
 
 
 class ResidualStepper(Stepper):
     """Base class; ``layout`` is that of the family, whose ``yy`` holds Y and Y′ at the start."""
 
-    layout: ClassVar[type[Layout]]
+    output = EarlierStepOutput
     implicit = True
     far_side = False
 
@@ -62,12 +59,10 @@ class ResidualStepper(Stepper):
             "solution": compiled.solution,
             "matrix": compiled.matrix,
             "dense_projection": dense_projection.address if system.projects and not formulation.drifts else 0,
-            "project": formulation.projects and system.projects,
             "factors": compiled.factor_memory,
             "dense": size * size if compiled.matrix else 0,
             "pivots": size,
             "error_mask": residual.error_tested,
-            "newton_mask": residual.newton_tested,
             "row_powers": residual.row_powers if len(residual.row_powers) else size,
             "column_powers": residual.column_powers if len(residual.column_powers) else size,
             "row_shift": residual.multipliers,
@@ -79,6 +74,18 @@ class ResidualStepper(Stepper):
             "kept": 2,
         }
         return fields | self._projection_fields()
+
+    def tests(self, newton_mask: np.ndarray) -> dict[str, Any]:
+        """Numbers and vectors of a family whose steps may be projected, and whose tests see only some of the
+        unknowns, that of Newton's method those with this mask.
+        """
+        error_mask = self.compiled.residual.error_tested
+        return {
+            "project": self.formulation.projects and self.system.projects,
+            "newton_mask": newton_mask,
+            "error_count": np.count_nonzero(error_mask > 0),
+            "newton_count": np.count_nonzero(newton_mask > 0),
+        }
 
     def _projection_fields(self) -> dict[str, Any]:
         system, formulation, state = self.system, self.formulation, self.system.state_size
@@ -96,48 +103,31 @@ class ResidualStepper(Stepper):
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
         """Accelerations and multipliers at the start; or why there are none."""
         self.prepare_context(context)
-        t0, y, m = beginning.t0, beginning.y, self.system.m
+        t0, y = beginning.t0, beginning.y
         code, rate = check_start(self.system, memory, context, beginning.trusted)
         if code != OK:
             return code
         lam = initial_multipliers(self.system, context, beginning)
-        if _read_rank(context)[0] < m:
-            self._leave_out_redundant(memory, context, t0, y, lam)
+        holds_multipliers = self.compiled.residual.multipliers > 0
+        self.left_out, C = rows_left_out(self, context, beginning, holds_multipliers)
+        if self.left_out:
+            self.prepare_context(context)
+            self._leave_out(memory, C, lam)
         self._fill(memory, context, t0, np.concatenate([y, lam]), rate)
         return OK
 
-    def _leave_out_redundant(
-        self, memory: np.ndarray, context: np.ndarray, t0: float, y: np.ndarray, lam: np.ndarray
-    ) -> None:
-        """Leave out rows that always follow from others, which then have no multiplier; at a singular
-        position an implicit method cannot start.
-        """
-        system, m, mg = self.system, self.system.m, self.system.model.position_rows
-        pieces = kernels(system).evaluate_pieces(context, t0, y)
-        C = pieces["C"]  # pyright: ignore[reportOptionalSubscript]
-        rank, here = dependent_rows(C)
-        self.left_out = always_dependent_rows(system, t0, y)
-        multipliers = self.compiled.residual.multipliers
-        if multipliers == 0 or len(self.left_out) < len(here):
-            what = (
-                "needs independent constraints" if multipliers == 0 else "cannot start in a singular position"
-            )
-            names = ", ".join(system.constraint_names[i] for i in here[:4])
-            raise SingularSystem(
-                f"method: {type(self.formulation).__name__} with {self.integrator.label} {what}; here only "
-                f"{rank} of {m} rows are independent ({names} depends on others). Use an explicit method, "
-                "which handles that"
-            )
-        self.prepare_context(context)
+    def _leave_out(self, memory: np.ndarray, C: np.ndarray, lam: np.ndarray) -> None:
+        """Rows that follow from others keep their multipliers, zero; the others take their part."""
+        left_out, m, mg = list(self.left_out), self.system.m, self.system.model.position_rows
         self.layout.set(memory, OWN, projection=0, projection_factors=0)  # the emitted one knows all rows
-        kept = [i for i in range(m) if i not in self.left_out]
+        kept = [i for i in range(m) if i not in left_out]
         force = lam @ C
         lam[:] = 0.0
         lam[kept] = np.linalg.lstsq(C[kept].T, force, rcond=None)[0]
         row_shift = self.layout.vector(memory, "row_shift", OWN)
-        row_shift[list(self.left_out)] = LEFT_OUT_SHIFT
-        if multipliers > m:
-            row_shift[[m + i for i in self.left_out if i < mg]] = LEFT_OUT_SHIFT
+        row_shift[left_out] = LEFT_OUT_SHIFT
+        if row_shift.size > m:
+            row_shift[[m + i for i in left_out if i < mg]] = LEFT_OUT_SHIFT
 
     def _fill(
         self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray

@@ -7,23 +7,21 @@ The mathematics of a step is in :mod:`holonome.integrators.runge_kutta_steps`, c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from holonome.arguments import checked, shown
-from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
+from holonome.dynamics.kernels import kernels
 from holonome.formulations.sequential_regularization import SRM
 from holonome.formulations.underlying_ode import UnderlyingODE
-from holonome.integrators import runge_kutta_output as output
 from holonome.integrators import runge_kutta_steps as rk
-from holonome.integrators.contract import Beginning, DenseOutput, Integrator, Record, Request, Stepper
-from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
+from holonome.integrators.contract import Integrator, Request, Stepper
+from holonome.integrators.explicit_stepper import ExplicitStepper
+from holonome.integrators.loop import OWN, RunState
 from holonome.integrators.runge_kutta_steps import RungeKuttaState
-from holonome.integrators.sequential import ExplicitSequential
-from holonome.integrators.tableau import TABLEAUS, Tableau, addresses
-from holonome.locks import cached_property
-from holonome.machine.context import OK
+from holonome.integrators.sequential_explicit import ExplicitSequential
+from holonome.integrators.tableau import TABLEAUS, Tableau, tableau_fields
 from holonome.machine.layout import padded
 
 
@@ -122,65 +120,26 @@ METHODS = {
 }
 
 
-def tableau_fields(tableau: Tableau, size: int) -> dict[str, Any]:
-    """What the record of a method with this tableau is made with, for vectors of this size."""
-    return {
-        "stages": tableau.stages,
-        "order": tableau.order,
-        "two_errors": len(tableau.errors) - 1,
-        "last_weight": tableau.errors[0][-1],
-        "exponent": 1 / (tableau.error_order + 1),
-        "beta": tableau.beta,
-        "sums": addresses(tableau, size),
-        "c": tableau.c,
-        "k": tableau.stages * padded(size),
-    }
-
-
 _read_stiff, _write_stiff = RungeKuttaState.stretch("stiff", "stiff", OWN)
 
 
-class RungeKuttaStepper(Stepper):
+class RungeKuttaStepper(ExplicitStepper):
     """A Runge–Kutta method on the underlying ODE."""
 
-    advance = staticmethod(rk.advance)
-    interpolant = output.interpolant
-    preview = output.preview
+    advance, evaluate = staticmethod(rk.advance), staticmethod(rk.evaluate)
+    interpolant, preview = rk.interpolant, rk.preview
+    layout = RungeKuttaState
     leaves_out_rows = True
 
     def __init__(self, tableau: Tableau, request: Request) -> None:
         super().__init__(request)
         self.tableau = tableau
         self.layout_key = (tableau, self.formulation)
-        self.projects_anyway = self.formulation.projects
-        self.columns = self.system.state_size
 
     def _own(self) -> list:
-        system, compiled, size = self.system, kernels(self.system), self.columns
-        room = padded(size)
-        fields = tableau_fields(self.tableau, size) | {
-            "coordinates": system.n,
-            "stable": self.tableau.stable,
-            "project": self.formulation.projects and system.projects,
-            "check": rk.CONSTRAINED if system.projects else rk.UNCONSTRAINED,
-            "derivative": self.formulation.rate(system),
-            "projection": compiled.projection,
-            "dense_derivative": dense_derivative.address,
-            "dense_projection": dense_projection.address,
-            "kappa": 10.0,
-            "k_new": room,
-            "z": room,
-            "error": room + 4,
-            "projected": padded(compiled.projection_size + 4),
-        }
-        return [(RungeKuttaState, fields)]
-
-    def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
-        """The compiled loop itself checks the start, unless it is known to be consistent."""
-        self.prepare_context(context)
-        if beginning.trusted:
-            RungeKuttaState.set(memory, OWN, scale_q=0.0, scale_v=0.0, check=rk.TRUSTED)
-        return OK
+        size = self.columns
+        own = {"stable": self.tableau.stable, "k_new": padded(size)}
+        return [(RungeKuttaState, self.explicit_fields() | tableau_fields(self.tableau, size) | own)]
 
     def met_stiffness(self, memory: np.ndarray) -> bool:
         return _read_stiff(memory)[0] < 0
@@ -193,39 +152,3 @@ class RungeKuttaStepper(Stepper):
         derivative, projection = kernels(self.system).instructions
         steps = float(run["accepted"] + run["rejected"])
         return run["nfev"] * (derivative + 12 * n) + run["projections"] * projection + steps * 20 * n
-
-    def step_columns(self, dense: bool, beside_points: bool) -> int:
-        return self.columns if beside_points else 0
-
-    def dense_output(self, record: Record) -> RungeKuttaOutput:
-        if not record.steps_beside_points:
-            record = record._replace(t_end=float(record.points[-1, 0]))
-        return RungeKuttaOutput(self, record)
-
-    def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        return RungeKuttaState.vector(memory, "z", OWN)[: self.columns].copy()
-
-
-class RungeKuttaOutput(DenseOutput):
-    """Between two points of a Runge–Kutta run: a step of the method."""
-
-    @cached_property
-    def _begins(self) -> tuple[np.ndarray, np.ndarray]:
-        record = self.record
-        times, states = record.points[:, 0], record.points[:, 1:]
-        if record.steps_beside_points:
-            times = np.append(record.steps[:, 0], record.t_end)
-            states = np.vstack([record.steps[:, STEP_COLUMNS:], record.last_state])
-        return np.ascontiguousarray(times), np.ascontiguousarray(states)
-
-    def _scales(self, states: np.ndarray) -> tuple[float, float]:
-        """The largest position and velocity."""
-        parts = np.split(np.abs(states), [self.stepper.system.n], axis=1)
-        return tuple(max(float(np.max(part, initial=0.0)), 1e-300) for part in parts)  # type: ignore
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        memory, (times, states) = self.stepper.memory(0), self._begins
-        RunState.set(memory, t_start=times[0], t_end=times[-1])
-        scale_q, scale_v = self._scales(states)
-        RungeKuttaState.set(memory, OWN, scale_q=scale_q, scale_v=scale_v)
-        return output.evaluate(memory, context, times, states, self._steps_with(wanted), wanted, out)

@@ -7,129 +7,68 @@ One step from y with k₀ = y′:
 ẑ is corrected by Newton steps δ until it lies on the manifold to rounding (usually one or two), the error e
 is freed of its part normal to the manifold (Eich 1993, section 4.1), and the derivative at the end serves as
 k₀ of the next step; all three come from one kernel, the projection (:mod:`holonome.dynamics.kernels`).
-The solution between the steps is in :mod:`holonome.integrators.runge_kutta_output`.
 """
 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from numba import njit
 
-from holonome.dynamics.parts import correction_in, error_in, missed_in, regularity_in
-from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, add_correction, has_converged
-from holonome.integrators import loop, rank_watch
-from holonome.integrators.loop import (
-    OWN,
-    leave,
-    propose_explicit,
-    rank_watch_in,
-    run_state,
-    watch_ends,
-    weighted_square,
+from holonome.dynamics.parts import error_in
+from holonome.integrators import loop
+from holonome.integrators.between_steps import between_steps
+from holonome.integrators.loop import OWN, RunState, hermite, leave, propose_explicit, weighted_square
+from holonome.integrators.projected_steps import (
+    PROJECTED,
+    ProjectedState,
+    choose_given,
+    correct_to_rounding,
+    derivative,
+    enter_start,
+    first_projection,
+    keep_beginning,
+    onto_manifold,
+    recall_beginning,
+    watch_projected,
+    widen_scales,
 )
-from holonome.integrators.start_check import is_consistent
 from holonome.integrators.step_size import choose_next, shrink
 from holonome.integrators.tableau import END, combine
-from holonome.machine.calls import call, shift
-from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR, named_context
-from holonome.machine.layout import Layout, Real, Vector, Whole
+from holonome.machine.calls import shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
+from holonome.machine.layout import Real, Vector, Whole, taken_apart
 
 _GROW = 8.0
-_CONTRADICTION = 1e-7
-"""What may remain of a row that depends on others, as a distance relative to the largest position (or
-velocity).
-"""
-
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
 """A step looks stiff where h|λ| is more than this part of the stability interval; checked every so many
 steps, and reported after so many consecutive hits.
 """
 
-TRUSTED, UNCONSTRAINED, CONSTRAINED = range(3)
-"""What has to be checked at the start: nothing, masses, or constraints as well."""
 
-
-class RungeKuttaState(Layout):
+class RungeKuttaState(ProjectedState):
     """The integrator's part of the memory."""
 
-    coordinates: Whole
     stages: Whole
     order: Whole
     two_errors: Whole  # whether the method has a second error estimator
-    project: Whole  # whether steps end on the manifold
-    check: Whole  # what has to be checked at the start
-    derivative: Whole  # addresses
-    projection: Whole
-    dense_derivative: Whole
-    dense_projection: Whole
     last_weight: Real  # of the derivative at the end, in the error
     exponent: Real  # 1 / (order of the error + 1)
     beta: Real  # of the step size control
     stable: Real  # length of the real stability interval
     log_error: Real  # of the step before
-    after_rejection: Whole
-    kappa: Real  # constant of Newton's quadratic convergence, as measured
-    scale_q: Real  # the largest position and velocity so far
-    scale_v: Real
     stiff: Whole  # 0: not checked; otherwise 1 + consecutive hits; −1: detected
     sums: Vector  # addresses
     c: Vector
     k: Vector
     k_new: Vector
-    z: Vector
-    error: Vector
-    projected: Vector  # result of the projection, which begins with the derivative
 
 
-named = RungeKuttaState.named()
-
-
-Work = namedtuple(
-    "Work",
-    "memory run s n size stride stages derivative projection dense_derivative dense_projection rtol "
-    "last_weight atol y y_old z k k_new sums c error projected",
+Work, parts = taken_apart(
+    __name__,
+    {"run": (RunState, 0), "s": (RungeKuttaState, OWN)},
+    PROJECTED + "stages last_weight k k_new sums c",
 )
-"""The memory taken apart once, so that loops work with plain pointers and numbers."""
-
-
-@njit(cache=True, error_model="numpy")
-def parts(memory):
-    run, s = run_state(memory), named(shift(memory, OWN))
-    return Work(
-        memory,
-        run,
-        s,
-        s.coordinates,
-        run.size,
-        (run.size + 3) // 4 * 4,
-        s.stages,
-        s.derivative,
-        s.projection,
-        s.dense_derivative,
-        s.dense_projection,
-        run.rtol,
-        s.last_weight,
-        run.atol,
-        run.y,
-        run.y_old,
-        s.z,
-        s.k,
-        s.k_new,
-        s.sums,
-        s.c,
-        s.error,
-        s.projected,
-    )
-
-
-@njit(cache=True, inline="always", error_model="numpy")
-def derivative(w, context, t, y, out):
-    status = call(w.derivative, t, y, y, context, out)
-    if status == SINGULAR:
-        status = call(w.dense_derivative, t, y, y, context, out)
-    return status
 
 
 @njit(cache=True, error_model="numpy")
@@ -162,7 +101,7 @@ def _share(w, y, h):
 
 @njit(cache=True, error_model="numpy")
 def _end_without_projection(w, context, t, y, h):
-    """Derivative and error at the end of a step that is not projected; as `_project`."""
+    """Derivative and error at the end of a step that is not projected; as below."""
     status = derivative(w, context, t, w.z, w.projected)
     if status != OK:
         w.run.t_failed = t
@@ -173,59 +112,23 @@ def _end_without_projection(w, context, t, y, h):
     return OK, 0, weighted_square(w.error, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
 
 
-@njit(cache=True, inline="always", error_model="numpy")
-def evaluate_projection(w, context, t, y, out):
-    status = call(w.projection, t, y, w.error, context, out)
-    if status == SINGULAR:
-        status = call(w.dense_projection, t, y, w.error, context, out)
-    return status
-
-
 @njit(cache=True, error_model="numpy")
-def correct(w):
-    """Add δ to z; its size relative to the largest position and velocity, and whether rows conflict."""
-    span, missed = abs(w.run.t_end - w.run.t_start), missed_in(w.projected, w.size)
-    correction, scale_q, scale_v = add_correction(
-        w.z, correction_in(w.projected, w.size), w.n, w.size, w.s.scale_q, w.s.scale_v, span
-    )
-    return correction, missed[0] > _CONTRADICTION * scale_q or missed[1] > _CONTRADICTION * scale_v
-
-
-@njit(cache=True, error_model="numpy")
-def _project(w, context, t, y, h, measure):
+def _end_with_projection(w, context, t, y, h):
     """Bring z onto the manifold; (status, cause of failure, squared error).  The derivative is left in
     ``projected``.
-
-    κ is the measured constant of Newton's quadratic convergence: a correction δ leaves about κ δ².
     """
-    previous, square = math.inf, 0.0
-    if measure:
-        combine(w.sums, w.stages, h, y, w.k, w.error)
-        w.error[w.size] = h * w.last_weight
-    for iteration in range(MOST_CORRECTIONS):
-        status = evaluate_projection(w, context, t, w.z, w.projected)
-        w.run.projections += 1
-        if status != OK:
-            w.run.t_failed = t
-            return status, loop.SINGULAR_MATRIX, math.inf
-        if measure and iteration == 0:
-            tangential = error_in(w.projected, w.size)
-            square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
-            if square > w.size and w.run.constant == 0.0:
-                return OK, loop.ERROR_TEST, square
-        correction, contradiction = correct(w)
-        w.run.correction = correction
-        w.run.iterations = iteration + 1
-        if not correction < LARGEST_CORRECTION:
-            return OK, loop.PROJECTION_FAILED if correction == correction else loop.NOT_FINITE, math.inf
-        if 1e-7 < previous < 1e-2:
-            w.s.kappa = max(2.0 * correction / (previous * previous), 0.5 * w.s.kappa, 1e-3)
-        if has_converged(correction, previous, w.s.kappa):
-            return OK, loop.CONTRADICTION if contradiction else 0, square
-        if iteration > 2 and correction > previous:
-            break
-        previous = correction
-    return OK, loop.PROJECTION_FAILED, math.inf
+    combine(w.sums, w.stages, h, y, w.k, w.error)
+    w.error[w.size] = h * w.last_weight
+    status, cause = first_projection(w, context, t)
+    if status != OK:
+        return status, cause, math.inf
+    tangential = error_in(w.projected, w.size)
+    square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
+    if square > w.size and w.run.constant == 0.0:
+        return OK, loop.ERROR_TEST, square
+    status, cause = correct_to_rounding(w, context, t)
+    failed = status != OK or cause in (loop.PROJECTION_FAILED, loop.NOT_FINITE)
+    return status, cause, math.inf if failed else square
 
 
 @njit(cache=True, error_model="numpy")
@@ -236,7 +139,7 @@ def attempt(w, context, t, h):
     status, cause, square = _stages(w, context, t, w.y, h), loop.SINGULAR_MATRIX, math.inf
     if status == OK:
         if w.s.project:
-            status, cause, square = _project(w, context, t + h, w.y, h, True)
+            status, cause, square = _end_with_projection(w, context, t + h, w.y, h)
         else:
             status, cause, square = _end_without_projection(w, context, t + h, w.y, h)
         finite = square
@@ -279,61 +182,24 @@ def _first_step(w, context):
 
 
 @njit(cache=True, error_model="numpy")
-def check_start(w, context):
-    """Evaluate the derivative at the start into ``projected``; (status, whether consistent and regular)."""
-    if w.s.check != CONSTRAINED:
-        status = derivative(w, context, w.run.t, w.y, w.projected)
-        return status, w.s.check == TRUSTED or named_context(context).dense_calls == 0
-    for i in range(w.size + 1):
-        w.error[i] = 0.0
-    status = evaluate_projection(w, context, w.run.t, w.y, w.projected)
-    return status, is_consistent(w.run, w.projected, context, w.n, w.size)
-
-
-@njit(cache=True, error_model="numpy")
 def begin(w, context):
     """Derivative and step size at the initial point."""
-    y, s = w.y, w.s
-    for i in range(w.n):
-        s.scale_q = max(s.scale_q, abs(y[i]), w.atol[i])
-    for i in range(w.n, w.size):
-        s.scale_v = max(s.scale_v, abs(y[i]), w.atol[i])
     w.run.nfev += 1
-    status, consistent = check_start(w, context)
-    if status == OK and not consistent:
-        return loop.OFF_MANIFOLD
-    if status >= RAISED:
-        return loop.code_of(status)
-    total = 0.0
-    for i in range(w.size):
-        w.k[i] = w.projected[i]
-        total += w.projected[i] + y[i]
-    if status != OK or total - total != 0.0:
-        return loop.CANNOT_START
-    w.run.order = s.order
-    if w.run.constant > 0.0:
-        w.run.h = w.run.constant
-    elif w.run.first_step > 0.0:
-        w.run.h = w.run.first_step
-    else:
-        w.run.h = _first_step(w, context)
-    return OK
+    code = enter_start(w, context)
+    if code == OK:
+        for i in range(w.size):
+            w.k[i] = w.projected[i]
+        given = choose_given(w.run, 0.0)
+        w.run.h = given if given > 0.0 else _first_step(w, context)
+    return code
 
 
 @njit(cache=True, error_model="numpy")
 def accept(w, steps, row, t, h, t_new):
     """Move on to z and choose the next step size."""
-    n, y, z, s = w.n, w.y, w.z, w.s
-    scale_q, scale_v = s.scale_q, s.scale_v
-    for i in range(n):
-        scale_q = max(scale_q, abs(z[i]))
-    for i in range(n, w.size):
-        scale_v = max(scale_v, abs(z[i]))
-    s.scale_q = scale_q
-    s.scale_v = scale_v
-    if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
-        for i in range(w.size):
-            steps[row, loop.STEP_COLUMNS + i] = y[i]
+    y, z, s = w.y, w.z, w.s
+    widen_scales(w, z, w.size)
+    keep_beginning(w, steps, row)
     for i in range(w.size):
         w.y_old[i] = y[i]
         y[i] = z[i]
@@ -370,14 +236,7 @@ def _watch_stiffness(w, h):
 
 @njit(cache=True, error_model="numpy")
 def watch(w, context, found):
-    """The projection has already computed the values; without it, a kernel is called."""
-    run = w.run
-    if w.s.project:
-        step = rank_watch.Step(run.t_old, w.y_old, shift(w.y_old, w.n), run.t, w.y, shift(w.y, w.n))
-        values = regularity_in(w.projected, w.size)
-        run.found = rank_watch.watch_step(rank_watch_in(w), context, step, values, found, run.found)
-    else:
-        watch_ends(w, context, found)
+    watch_projected(w, context, found, w.s.project)
 
 
 @njit(cache=True, error_model="numpy")
@@ -403,11 +262,32 @@ advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
-def inside(w, context, t_old, y_old, t):
-    """A step from t_old to t, in z; k₀ is known."""
-    status = _stages(w, context, t_old, y_old, t - t_old)
+def inside(w, context, t, out):
+    """A step from the beginning of the last one to t, so it has the method's order and lies on the
+    manifold; k₀ is known.
+    """
+    t_old = w.run.t_old
+    status = _stages(w, context, t_old, w.y_old, t - t_old)
     if status == OK and w.s.project:
-        status, cause, _ = _project(w, context, t, y_old, t - t_old, False)
+        status, cause = onto_manifold(w, context, t)
         if cause != 0:
             status = max(status, SINGULAR)
+    for i in range(w.size):
+        out[i] = w.z[i]
     return status
+
+
+@njit(cache=True, error_model="numpy")
+def nearly(w, t, out):
+    """Hermite's cubic through both ends of the last step."""
+    hermite(w.run, t, w.y_old, w.k, w.y, w.k_new, w.size, out)
+
+
+@njit(cache=True, error_model="numpy")
+def recall(w, context, rows, row):
+    recall_beginning(w, rows, row)
+    return derivative(w, context, w.run.t_old, w.y_old, w.k)
+
+
+POINTS = True
+interpolant, preview, evaluate = between_steps(globals())

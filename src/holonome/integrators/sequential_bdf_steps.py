@@ -14,17 +14,20 @@ it inherits the history of the last one.
 """
 
 import math
+from collections import namedtuple
 
 from numba import njit
 
 from holonome.integrators import bdf_steps, dassl, loop, newton, sequence
-from holonome.integrators.bdf_steps import BDFState, Work
+from holonome.integrators.bdf_steps import BDFState
 from holonome.integrators.dassl import MOST
 from holonome.integrators.loop import OWN, leave, watch_between
+from holonome.integrators.residual_steps import outcome_of
+from holonome.integrators.residual_steps import propose as propose
 from holonome.integrators.sequence import SequenceState, y0_at
 from holonome.machine.calls import call, shift
 from holonome.machine.context import OK
-from holonome.machine.layout import Layout, Vector, Whole
+from holonome.machine.layout import Layout, Vector, Whole, replaced
 
 
 class SequentialBDFState(Layout):
@@ -53,55 +56,35 @@ def _own(w):
     return _named(shift(w.memory, _THIRD))
 
 
+_Alone = namedtuple(
+    "_Alone",
+    "size error_count newton_count multipliers tolerances y error_weights newton_weights e factors dense "
+    "pivots",
+)
+"""What one iteration has for itself."""
+
+
 @njit(cache=True)
 def _alone(w, s, place):
     """The memory of BDF for iteration s alone, which stands at this place of the history."""
     q, o = _sequence(w), _own(w)
-    one = q.state + q.carried
+    one, tested = q.state + q.carried, float(q.state)
     at = place * one
-    return Work(
-        w.memory,
-        w.run,
-        w.s,
+    own = _Alone(
         one,
-        w.n,
-        w.state,
-        w.residual_kernel,
-        w.factors_kernel,
-        w.solution_kernel,
-        w.matrix_kernel,
-        w.factor_count,
-        w.newton_tolerance,
-        w.rate_floor,
-        float(q.state),
-        float(q.state),
-        w.rtol,
+        tested,
+        tested,
         0,
         1 + q.carried,
-        w.atol,
         o.work,
-        w.phi,
-        w.psi,
-        w.alpha,
-        w.beta,
-        w.sigma,
-        w.gamma,
         shift(w.error_weights, at),
         shift(w.newton_weights, at),
         shift(w.e, at),
-        w.delta,
-        w.scratch,
         shift(w.factors, s * o.factor_room),
         shift(w.dense, s * o.dense_room),
         shift(w.pivots, s * one),
-        w.row_scale,
-        w.error_mask,
-        w.newton_mask,
-        w.row_powers,
-        w.column_powers,
-        w.row_shift,
-        w.block,
     )
+    return replaced(w, own)
 
 
 @njit(cache=True)
@@ -167,6 +150,16 @@ def _correct(w, context, t):
 
 
 @njit(cache=True)
+def _set_active(w, active):
+    """Go on with so many iterations, of which the tests see x."""
+    q, s = _sequence(w), w.s
+    q.active = active
+    s.unknowns = active * (q.state + q.carried)
+    s.error_count = active * q.state
+    s.newton_count = active * q.state
+
+
+@njit(cache=True)
 def _add(w):
     """One more iteration, with the history of the last one; as the last one, it stands first."""
     q = _sequence(w)
@@ -177,8 +170,7 @@ def _add(w):
             w.phi[j * new + one + i] = w.phi[j * old + i]
         for i in range(one):
             w.phi[j * new + i] = w.phi[j * new + one + i]
-    q.active += 1
-    w.s.unknowns = new
+    _set_active(w, q.active + 1)
 
 
 @njit(cache=True)
@@ -201,9 +193,8 @@ def _restart(w, t):
                 w.phi[j * active * one + place * one + i] = value
     for s in range(q.most):
         q.eps[s] *= 0.25
-    q.active = active
     q.before = 0.0
-    w.s.unknowns = active * one
+    _set_active(w, active)
     w.run.h *= 0.25
 
 
@@ -282,7 +273,7 @@ def attempt(w, context, t, h):
     s.estimate = math.inf
     s.converged = converged
     size_of_e = dassl.estimate(w, k) if converged else math.inf
-    outcome = bdf_steps.outcome_of(w, status, s.ck * size_of_e)
+    outcome = outcome_of(w, status, s.ck * size_of_e)
     if outcome != loop.ACCEPTED:
         return outcome
     q.difference = math.inf
@@ -311,6 +302,6 @@ def settle(w):
     sequence.copy(shift(w.y, w.size), _own(w).rate_old, _sequence(w).state)
 
 
-parts, propose, reject, accept = bdf_steps.parts, bdf_steps.propose, bdf_steps.reject, bdf_steps.accept
+parts, reject, accept = bdf_steps.parts, bdf_steps.reject, bdf_steps.accept
 resume = begin
 advance = loop.advance_with(globals())

@@ -19,111 +19,23 @@ An impasse is recognised by the velocity, a substantial part of which suddenly v
 """
 
 import math
-from collections import namedtuple
 
 from numba import njit
 
 from holonome.integrators import loop, sequence
-from holonome.integrators.loop import (
-    OWN,
-    hermite,
-    leave,
-    propose_explicit,
-    run_state,
-    watch_between,
-    weighted_square,
-)
-from holonome.integrators.sequence import SequenceState, copy, y0_at
+from holonome.integrators.between_steps import between_steps
+from holonome.integrators.loop import hermite, leave, propose_explicit, watch_between
+from holonome.integrators.sequence import copy
+from holonome.integrators.sequential_sweep import Iterations, now_in, rate_where_it_stands, rates, sweep
+from holonome.integrators.sequential_sweep import parts as parts
 from holonome.integrators.step_size import choose_next, shrink
-from holonome.integrators.tableau import END, combine
-from holonome.machine.calls import NativeKernel, call, pointer, shift
-from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
-from holonome.machine.layout import Layout, Real, Vector, Whole
+from holonome.machine.calls import call, shift
+from holonome.machine.context import INTERRUPTED, OK, RAISED
 
 _GROW = 5.0
 
 MOST_HELD_STEPS = 8
 """If the value is held for more consecutive steps than this, the singular position is not isolated."""
-
-
-class SequentialState(Layout):
-    """The explicit integrator's part of the memory."""
-
-    stages: Whole
-    order: Whole
-    two_errors: Whole
-    mesh: Whole  # whether y_{s−1} is taken at the points of the mesh
-    times: Whole  # how often (5.2) is applied
-    stabilization: Whole  # addresses
-    free: Whole
-    holds: Whole  # whether y_s may keep its value at a singular point
-    held: Whole  # how often it was held
-    held_steps: Whole  # number of consecutive steps in which it was
-    t_held: Real  # where it was held first
-    active_old: Whole  # iterations in the last step
-    last_weight: Real
-    exponent: Real
-    beta: Real
-    log_error: Real
-    after_rejection: Whole
-    sums: Vector
-    c: Vector
-    x: Vector
-    x_old: Vector
-    x_new: Vector
-    f: Vector
-    f_old: Vector
-    f_new: Vector
-    carry: Vector
-    carry_old: Vector
-    carry_new: Vector
-    k: Vector
-    stage_carry: Vector
-    point: Vector
-    z: Vector
-    error: Vector
-
-
-named_sequence, named = SequenceState.named(), SequentialState.named()
-_SECOND = OWN + SequenceState.words
-
-
-Work = namedtuple("Work", "memory run q s size stride carried stages atol rtol eps k sums c z out point")
-"""The memory taken apart once."""
-
-
-Iterations = namedtuple("Iterations", "x f carry")
-"""x, x′ and y of all iterations at one time."""
-
-
-@njit(cache=True)
-def parts(memory):
-    run, q, s = run_state(memory), named_sequence(shift(memory, OWN)), named(shift(memory, _SECOND))
-    stride = (q.state + 3) // 4 * 4
-    return Work(
-        memory,
-        run,
-        q,
-        s,
-        q.state,
-        stride,
-        q.carried,
-        s.stages,
-        run.atol,
-        run.rtol,
-        q.eps,
-        s.k,
-        s.sums,
-        s.c,
-        s.z,
-        q.out,
-        s.point,
-    )
-
-
-@njit(cache=True)
-def _now(w):
-    return Iterations(w.s.x, w.s.f, w.s.carry)
 
 
 @njit(cache=True)
@@ -162,135 +74,20 @@ def _expand(w, context, other):
 
 
 @njit(cache=True)
-def _rate(w, context, t, s, x, previous, last, f, carry):
-    """x_s′ and y_s from y_{s−1}; exactly at a singular point y_s keeps its last value."""
-    w.z[0] = w.eps[s]
-    copy(previous, shift(w.z, 1), w.carried)
-    status = call(w.q.rate, t, x, w.z, context, w.out)
-    if status == SINGULAR and w.s.holds:
-        if w.s.held == 0:
-            w.s.t_held = t
-        w.s.held += 1
-        copy(last, shift(w.z, 1), w.carried)
-        status = call(w.s.free, t, x, w.z, context, w.out)
-    if status != OK:
-        w.run.t_failed = t
-        return status
-    copy(w.out, f, w.size)
-    copy(shift(w.out, w.size), carry, w.carried)
-    w.q.violation = w.out[w.size + w.carried]
-    return OK
-
-
-@njit(cache=True)
-def _stages(w, context, now, s, t, h):
-    """The stages of x_s, in k."""
-    stages, stride, carried = w.stages, w.stride, w.carried
-    x, last = shift(now.x, s * stride), shift(now.carry, s * carried)
-    own = shift(w.s.stage_carry, s * stages * carried)
-    copy(shift(now.f, s * stride), w.k, stride)
-    copy(last, own, carried)
-    for i in range(1, stages):
-        combine(w.sums, i, h, x, w.k, w.point)
-        if s == 0:
-            previous = y0_at(w.q, t + w.c[i] * h)
-        elif w.s.mesh:
-            previous = shift(w.s.carry_new, (s - 1) * carried)
-        else:
-            previous = shift(w.s.stage_carry, ((s - 1) * stages + i) * carried)
-        k, carry = shift(w.k, i * stride), shift(own, i * carried)
-        status = _rate(w, context, t + w.c[i] * h, s, w.point, previous, last, k, carry)
-        if status != OK:
-            return status
-    return OK
-
-
-@njit(cache=True)
-def _stabilize(w, context, t, x):
-    """(5.2), as often as asked for."""
-    for _ in range(w.s.times):
-        status = call(w.s.stabilization, t, x, w.z, context, w.out)
-        if status >= RAISED:
-            return status
-        if status == OK:
-            for i in range(w.size):
-                x[i] += w.out[i]
-    return OK
-
-
-@njit(cache=True)
-def _sweep(w, context, active, now, t, h, measure):
-    """One step for all iterations, in order; the new ones are left in ``x_new``, ``f_new``, ``carry_new``.
-
-    Returns the status and the squared error, summed.
-    """
-    total, stride, carried = 0.0, w.stride, w.carried
-    for s in range(active):
-        status = _stages(w, context, now, s, t, h)
-        if status != OK:
-            return status, math.inf
-        x, last = shift(now.x, s * stride), shift(now.carry, s * carried)
-        x_new, f_new, carry_new = (
-            shift(w.s.x_new, s * stride),
-            shift(w.s.f_new, s * stride),
-            shift(w.s.carry_new, s * carried),
-        )
-        combine(w.sums, END, h, x, w.k, x_new)
-        status = _stabilize(w, context, t + h, x_new)
-        if status != OK:
-            return status, math.inf
-        previous = y0_at(w.q, t + h) if s == 0 else shift(w.s.carry_new, (s - 1) * carried)
-        status = _rate(w, context, t + h, s, x_new, previous, last, f_new, carry_new)
-        if status != OK:
-            return status, math.inf
-        if measure:
-            total += _error(w, x, x_new, f_new, h)
-    return OK, total
-
-
-@njit(cache=True)
-def _error(w, x, x_new, f_new, h):
-    """Σ of the squared weighted error of one iteration; for the method of order 8 combined as in
-    :mod:`holonome.integrators.runge_kutta_steps`.
-    """
-    error = w.s.error
-    combine(w.sums, w.stages, h, x, w.k, error)
-    for i in range(w.size):
-        error[i] += h * w.s.last_weight * f_new[i]
-    square = weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
-    if w.s.two_errors:
-        combine(w.sums, w.stages + 1, h, x, w.k, error)
-        both = square + 0.01 * weighted_square(error, x, x_new, w.atol, w.rtol, w.size)
-        square = square * square / both if both != 0.0 else 0.0  # NaN remains NaN
-    return square
-
-
-@njit(cache=True)
-def _rate_where_it_stands(w, context, t, s, previous):
-    x, f = shift(w.s.x, s * w.stride), shift(w.s.f, s * w.stride)
-    return _rate(w, context, t, s, x, previous, previous, f, shift(w.s.carry, s * w.carried))
-
-
-@njit(cache=True)
 def _add(w, context, t):
     """Add an iteration that starts where the last one is now."""
     active, s = w.q.active, w.s
     w.run.nfev += 1
     copy(shift(s.x, (active - 1) * w.stride), shift(s.x, active * w.stride), w.stride)
     w.q.active = active + 1
-    return _rate_where_it_stands(w, context, t, active, shift(s.carry, (active - 1) * w.carried))
+    return rate_where_it_stands(w, context, t, active, shift(s.carry, (active - 1) * w.carried))
 
 
 @njit(cache=True)
-def _rates(w, context):
-    """x_s′ and y_s of all iterations at the current time; OK, or a code."""
-    for s in range(w.q.active):
-        previous = y0_at(w.q, w.run.t) if s == 0 else shift(w.s.carry, (s - 1) * w.carried)
-        w.run.nfev += 1
-        status = _rate_where_it_stands(w, context, w.run.t, s, previous)
-        if status != OK:
-            return loop.code_of(status)
-    return OK
+def _enter_rates(w, context):
+    """The same at the current time; OK, or a code."""
+    status = rates(w, context, w.run.t, w.q.active)
+    return loop.code_of(status) if status != OK else OK
 
 
 @njit(cache=True)
@@ -314,7 +111,7 @@ def _restart(w, context):
     q.active = min(2, q.most)
     q.before = 0.0
     w.run.h *= 0.25
-    return _rates(w, context)
+    return _enter_rates(w, context)
 
 
 @njit(cache=True)
@@ -331,7 +128,7 @@ def begin(w, context):
         _expand(w, context, -1.0)
     w.run.order = w.s.order
     w.run.h = w.run.constant if w.run.constant > 0.0 else w.run.first_step
-    return _rates(w, context)
+    return _enter_rates(w, context)
 
 
 @njit(cache=True)
@@ -344,7 +141,7 @@ def resume(w, context):
                 copy(shift(x, (q.active - 1) * w.stride), shift(x, number * w.stride), w.stride)
         q.before = 0.0
         _expand(w, context, 2.0)
-    return _rates(w, context)
+    return _enter_rates(w, context)
 
 
 @njit(cache=True)
@@ -353,7 +150,7 @@ def attempt(w, context, t, h):
     run, q, s, active = w.run, w.q, w.s, w.q.active
     run.nfev += w.stages * active
     held = s.held
-    status, square = _sweep(w, context, active, _now(w), t, h, True)
+    status, square = sweep(w, context, active, now_in(w), t, h, True)
     run.error = math.sqrt(square / (active * w.size))
     if status == INTERRUPTED:
         return leave(w, loop.STOPPED)
@@ -421,19 +218,25 @@ def _keep(w, steps, row):
 
 
 @njit(cache=True)
+def _move_back(w, active):
+    """The present becomes the beginning of the last step."""
+    s = w.s
+    copy(s.x, s.x_old, active * w.stride)
+    copy(s.f, s.f_old, active * w.stride)
+    copy(s.carry, s.carry_old, active * w.carried)
+    s.active_old = active
+
+
+@njit(cache=True)
 def accept(w, steps, row, t, h, t_new):
     """Move on, and choose the next step size."""
     s, active = w.s, w.q.active
     if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
         _keep(w, steps, row)
-    whole, carried = active * w.stride, active * w.carried
-    copy(s.x, s.x_old, whole)
-    copy(s.f, s.f_old, whole)
-    copy(s.carry, s.carry_old, carried)
-    copy(s.x_new, s.x, whole)
-    copy(s.f_new, s.f, whole)
-    copy(s.carry_new, s.carry, carried)
-    s.active_old = active
+    _move_back(w, active)
+    copy(s.x_new, s.x, active * w.stride)
+    copy(s.f_new, s.f, active * w.stride)
+    copy(s.carry_new, s.carry, active * w.carried)
     _show(w, s.x_new, s.carry_new, active, w.run.y)
     choose_next(w, h, _GROW)
 
@@ -449,70 +252,48 @@ propose, reject = propose_explicit, shrink
 advance = loop.advance_with(globals())
 
 
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    """The solution at a time inside the last step: a step of all iterations from its beginning."""
-    w = parts(memory)
+@njit(cache=True)
+def inside(w, context, t, out):
+    """A step of all iterations from the beginning of the last one."""
     active, before = w.s.active_old, Iterations(w.s.x_old, w.s.f_old, w.s.carry_old)
-    status, _ = _sweep(w, context, active, before, w.run.t_old, t - w.run.t_old, False)
+    status, _ = sweep(w, context, active, before, w.run.t_old, t - w.run.t_old, False)
     _show(w, w.s.x_new, w.s.carry_new, active, out)
     return status
 
 
-@NativeKernel
-def preview(t, y, memory, context, out):
+@njit(cache=True)
+def nearly(w, t, out):
     """Hermite's cubic through both ends of the last step for x_S, a straight line for y_S."""
-    w, run = parts(memory), run_state(memory)
-    s, last, behind = w.s, w.s.active_old - 1, shift(out, w.size)
+    run, s, last, behind = w.run, w.s, w.s.active_old - 1, shift(out, w.size)
     x, f, x_old, f_old = [shift(part, last * w.stride) for part in (s.x, s.f, s.x_old, s.f_old)]
     hermite(run, t, x_old, f_old, x, f, w.size, out)
     y, y_old = shift(s.carry, last * w.carried), shift(s.carry_old, last * w.carried)
     share = (t - run.t_old) / (run.t - run.t_old)
     for i in range(run.size - w.size):
         behind[i] = y_old[i] + share * (y[i] - y_old[i])
-    return OK
 
 
 @njit(cache=True)
-def _recall(w, context, t, active, row):
+def recall(w, context, rows, row):
     """Restore what `_keep` wrote, and evaluate the rates there."""
-    q, n = w.q, w.carried
-    q.y0_time = row[1]
-    q.y0_rate = row[2]
-    for i in range(n):
-        q.y0[i] = row[3 + i]
-        q.y0_slope[i] = row[3 + n + i]
-        q.y0_bend[i] = row[3 + 2 * n + i]
-    if row[0] != w.eps[0]:
+    q, n, t, active, at = w.q, w.carried, rows[row, 0], int(rows[row, 4]), loop.STEP_COLUMNS
+    w.run.t_old = t
+    q.y0_time = rows[row, at + 1]
+    q.y0_rate = rows[row, at + 2]
+    if rows[row, at] != w.eps[0]:
         for number in range(q.most):
-            w.eps[number] = row[0]
+            w.eps[number] = rows[row, at]
+    at += 3
+    for i in range(n):
+        q.y0[i] = rows[row, at + i]
+        q.y0_slope[i] = rows[row, at + n + i]
+        q.y0_bend[i] = rows[row, at + 2 * n + i]
+    at += 3 * n
     for i in range(active * w.stride):
-        w.s.x[i] = row[3 + 3 * n + i]
-    for s in range(active):
-        previous = y0_at(q, t) if s == 0 else shift(w.s.carry, (s - 1) * n)
-        status = _rate_where_it_stands(w, context, t, s, previous)
-        if status != OK:
-            return status
-    return OK
+        w.s.x[i] = rows[row, at + i]
+    status = rates(w, context, t, active)
+    _move_back(w, active)
+    return status
 
 
-@njit(cache=True, nogil=True)
-def evaluate(memory_array, context_array, starts, counts, rows, steps, wanted, out):
-    """The solution at many times from stored steps: where each began, how many iterations it had, and what
-    `_keep` wrote of it; ``steps`` are the numbers of those in which the times lie.  Returns the number done.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    w = parts(memory)
-    current = -1
-    for number in range(wanted.size):
-        step = steps[number]
-        begin, active = starts[step], int(counts[step])
-        if step != current:
-            if _recall(w, context, begin, active, rows[step]) != OK:
-                return number
-            current = step
-        status, _ = _sweep(w, context, active, _now(w), begin, wanted[number] - begin, False)
-        if status != OK:
-            return number
-        _show(w, w.s.x_new, w.s.carry_new, active, pointer(out[number]))
-    return wanted.size
+interpolant, preview, evaluate = between_steps(globals())

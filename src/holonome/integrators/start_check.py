@@ -16,8 +16,8 @@ from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.parts import correction_in
 from holonome.integrators import loop
 from holonome.integrators.loop import run_state
-from holonome.machine.calls import call, pointer, shift
-from holonome.machine.context import OK, RAISED, SINGULAR, named_context
+from holonome.machine.calls import call_either, pointer, shift
+from holonome.machine.context import OK, RAISED, named_context
 
 _ROUNDING = 1e-13
 """Corrections of the initial values, relative to the largest, that count as rounding."""
@@ -44,9 +44,7 @@ def is_consistent(run, out, context, n, size):
 def _check(memory_array, context_array, out_array, projection, pivoting, n, size, constrained):
     memory, context, out = pointer(memory_array), pointer(context_array), pointer(out_array)
     run, zero = run_state(memory), shift(out, len(out_array) - size - 2)
-    status = call(projection, run.t, run.y, zero, context, out)
-    if status == SINGULAR:
-        status = call(pivoting, run.t, run.y, zero, context, out)
+    status = call_either(projection, pivoting, run.t, run.y, zero, context, out)
     if status >= RAISED:
         return loop.USER_FUNCTION_FAILED
     total = 0.0

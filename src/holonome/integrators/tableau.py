@@ -12,7 +12,7 @@ other, and every address is known: that is more than twice as fast.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -193,3 +193,19 @@ def _assembly(name: str, coefficients: np.ndarray, with_y: bool, stride: int) ->
         "end:",
     ]
     return write.function(name, "0")
+
+
+def tableau_fields(tableau: Tableau, size: int) -> dict[str, Any]:
+    """What the record of a method with this tableau is made with, for vectors of this size."""
+    return {
+        "stages": tableau.stages,
+        "stride": padded(size),
+        "order": tableau.order,
+        "two_errors": len(tableau.errors) - 1,
+        "last_weight": tableau.errors[0][-1],
+        "exponent": 1 / (tableau.error_order + 1),
+        "beta": tableau.beta,
+        "sums": addresses(tableau, size),
+        "c": tableau.c,
+        "k": tableau.stages * padded(size),
+    }

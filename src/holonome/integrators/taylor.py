@@ -12,18 +12,17 @@ from typing import ClassVar
 import numpy as np
 
 from holonome.arguments import check_fields
-from holonome.dynamics.kernels import dense_derivative, dense_projection, kernels
+from holonome.dynamics.kernels import kernels
 from holonome.errors import SingularSystem
 from holonome.formulations.underlying_ode import UnderlyingODE
-from holonome.integrators import runge_kutta_steps as rk
 from holonome.integrators import taylor_steps as steps
-from holonome.integrators.contract import Beginning, DenseOutput, Integrator, Record, Request, Stepper
+from holonome.integrators.contract import Beginning, Integrator, Record, Request, Stepper
+from holonome.integrators.explicit_stepper import ExplicitStepper
 from holonome.integrators.loop import OWN, RunState
-from holonome.integrators.runge_kutta import RungeKuttaOutput
 from holonome.integrators.taylor_series import LARGEST_ORDER, SeriesKernels
 from holonome.integrators.taylor_steps import TaylorState
 from holonome.machine.calls import run_kernel
-from holonome.machine.context import OK, SINGULAR
+from holonome.machine.context import SINGULAR
 from holonome.machine.layout import padded
 from holonome.machine.series import ORDER, UNIT
 
@@ -82,19 +81,17 @@ _REMAINDER = 0.1
 """What a step leaves out, in units of the tolerance."""
 
 
-class TaylorStepper(Stepper):
+class TaylorStepper(ExplicitStepper):
     """Taylor series of the underlying ODE."""
 
-    advance = staticmethod(steps.advance)
-    interpolant = steps.interpolant
-    preview = steps.preview
+    advance, evaluate = staticmethod(steps.advance), staticmethod(steps.evaluate)
+    interpolant, preview = steps.interpolant, steps.preview
+    layout = TaylorState
 
     def __init__(self, order: int | None, request: Request) -> None:
         super().__init__(request)
         self.order = order
         self.layout_key = ("taylor", order, self.formulation)
-        self.projects_anyway = self.formulation.projects
-        self.columns = self.system.state_size
         self._chosen: dict[tuple[int | None, float], tuple] = {}
         self.piecewise = self.series.series.piecewise
 
@@ -107,36 +104,26 @@ class TaylorStepper(Stepper):
         )
 
     def _own(self) -> list:
-        system, compiled, size = self.system, kernels(self.system), self.columns
-        room, rows = padded(size), 1 + LARGEST_ORDER
-        fields = {
-            "coordinates": system.n,
-            "project": self.formulation.projects and system.projects,
-            "check": rk.CONSTRAINED if system.projects else rk.UNCONSTRAINED,
+        length = (1 + LARGEST_ORDER) * padded(self.columns)
+        own = {
             "piecewise": self.piecewise,
-            "derivative": self.formulation.rate(system),
-            "projection": compiled.projection,
-            "dense_derivative": dense_derivative.address,
-            "dense_projection": dense_projection.address,
-            "rows": rows,
-            "kappa": 10.0,
-            "coefficients": 2 * rows * room,
+            "length": length,
+            "coefficients": 2 * length,
             "work": self.series.work,
-            "z": room,
-            "rate": room,
-            "error": room + 4,
-            "projected": padded(compiled.projection_size + 4),
+            "rate": padded(self.columns),
         }
-        return [(TaylorState, fields)]
+        return [(TaylorState, self.explicit_fields() | own)]
 
     def begin(self, memory: np.ndarray, context: np.ndarray, beginning: Beginning) -> int:
-        """Enter the order; the compiled loop itself checks the start, unless it is known to be consistent."""
-        self.prepare_context(context)
+        """The order follows from the tolerance."""
+        code = super().begin(memory, context, beginning)
         self.enter_order(memory, self.order, float(memory[RunState.places.rtol]))
         if beginning.trusted:
-            TaylorState.set(memory, OWN, scale_q=0.0, scale_v=0.0, check=rk.TRUSTED)
             self._require_regular(memory, context, beginning)
-        return OK
+        return code
+
+    def recall_run(self, memory: np.ndarray, record: Record) -> None:
+        self.enter_order(memory, int(record.steps[0, 5]), 0.5)
 
     def enter_order(self, memory: np.ndarray, order: int | None, rtol: float) -> None:
         """Choose the order for a tolerance, and enter what follows from it."""
@@ -164,27 +151,3 @@ class TaylorStepper(Stepper):
         run, order = RunState.of(memory), TaylorState.of(memory, OWN)["order"]
         _, projection = kernels(self.system).instructions
         return run["nfev"] * self.series.cost(int(order)) + run["projections"] * projection
-
-    def step_columns(self, dense: bool, beside_points: bool) -> int:
-        return self.columns if beside_points else 0
-
-    def dense_output(self, record: Record) -> DenseOutput:
-        if not record.steps_beside_points:
-            record = record._replace(t_end=float(record.points[-1, 0]))
-        return TaylorOutput(self, record)
-
-    def failed_state(self, memory: np.ndarray) -> np.ndarray:
-        return TaylorState.vector(memory, "z", OWN)[: self.columns].copy()
-
-
-class TaylorOutput(RungeKuttaOutput):
-    """Between two points of a run: the series from the first of them."""
-
-    def _evaluate(self, context: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> int:
-        stepper, (times, states) = self.stepper, self._begins
-        memory = stepper.memory(0)
-        RunState.set(memory, t_start=times[0], t_end=self.record.t_end)
-        stepper.enter_order(memory, int(self.record.steps[0, 5]), 0.5)
-        scale_q, scale_v = self._scales(states)
-        TaylorState.set(memory, OWN, scale_q=scale_q, scale_v=scale_v)
-        return steps.evaluate_many(memory, context, times, states, self._steps_with(wanted), wanted, out)

@@ -19,24 +19,29 @@ the first term that is left out.
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from numba import njit
 
-from holonome.dynamics.projection import LARGEST_CORRECTION, MOST_CORRECTIONS, has_converged
 from holonome.integrators import loop
-from holonome.integrators.loop import OWN, leave, propose_explicit, run_state, weighted_square
-from holonome.integrators.runge_kutta_steps import (
-    check_start,
-    correct,
+from holonome.integrators.between_steps import between_steps
+from holonome.integrators.loop import OWN, RunState, leave, propose_explicit, weighted_square
+from holonome.integrators.projected_steps import (
+    PROJECTED,
+    ProjectedState,
+    choose_given,
+    clear_error,
     derivative,
-    evaluate_projection,
+    enter_start,
+    keep_beginning,
+    onto_manifold,
+    recall_beginning,
+    watch_projected,
+    widen_scales,
 )
-from holonome.integrators.runge_kutta_steps import watch as watch_with_projection
 from holonome.integrators.step_size import shrink
-from holonome.machine.calls import NativeKernel, call, pointer, shift
+from holonome.machine.calls import call, shift
 from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
-from holonome.machine.layout import Layout, Real, Vector, Whole
+from holonome.machine.layout import Real, Vector, Whole, taken_apart
 from holonome.machine.series import ORDER, UNIT
 
 _GROW = 10.0
@@ -45,77 +50,29 @@ _FAR, _ATTEMPTS = 100.0, 8
 """A unit of time that is so many times too long or too short is replaced, so many times at most."""
 
 
-class TaylorState(Layout):
+class TaylorState(ProjectedState):
     """The integrator's part of the memory."""
 
     order: Whole
     series: Whole  # address
     safe: Real  # how large, in units of the tolerance, the last terms of a step may be
     exponent: Real  # of the step size control after a rejection
-    coordinates: Whole
-    project: Whole  # whether steps end on the manifold
-    check: Whole  # what has to be checked at the start
     piecewise: Whole  # whether the model has piecewise functions
-    derivative: Whole  # addresses
-    projection: Whole
-    dense_derivative: Whole
-    dense_projection: Whole
-    rows: Whole  # rows of coefficients for which there is room
+    length: Whole  # of a series
     current: Whole  # which of the two series begins at the present point
     unit: Real  # σ of the present series, and of the one before
     unit_old: Real
     longest: Real  # step that the series at the new point allows
-    after_rejection: Whole
-    kappa: Real  # constant of Newton's quadratic convergence, as measured
-    scale_q: Real  # the largest position and velocity so far
-    scale_v: Real
     coefficients: Vector  # of both series, one after the other
     work: Vector  # of the kernel of the series
-    z: Vector  # the new point
     rate: Vector  # derivative of the sum
-    error: Vector
-    projected: Vector  # result of the projection
 
 
-named = TaylorState.named()
-
-Work = namedtuple(
-    "Work",
-    "memory run s n size stride order length series derivative projection dense_derivative "
-    "dense_projection rtol atol y y_old z rate error projected coefficients work",
+Work, parts = taken_apart(
+    __name__,
+    {"run": (RunState, 0), "s": (TaylorState, OWN)},
+    PROJECTED + "order length series rate coefficients work",
 )
-"""The memory taken apart once."""
-
-
-@njit(cache=True, error_model="numpy")
-def parts(memory):
-    run, s = run_state(memory), named(shift(memory, OWN))
-    stride = (run.size + 3) // 4 * 4
-    return Work(
-        memory,
-        run,
-        s,
-        s.coordinates,
-        run.size,
-        stride,
-        s.order,
-        s.rows * stride,
-        s.series,
-        s.derivative,
-        s.projection,
-        s.dense_derivative,
-        s.dense_projection,
-        run.rtol,
-        run.atol,
-        run.y,
-        run.y_old,
-        s.z,
-        s.rate,
-        s.error,
-        s.projected,
-        s.coefficients,
-        s.work,
-    )
 
 
 @njit(cache=True, inline="always")
@@ -131,7 +88,7 @@ def former(w):
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def evaluate(w, series, s, out, rate):
+def evaluate_sum(w, series, s, out, rate):
     """The sum at s, by Horner's rule, and its derivative by s."""
     for i in range(w.size):
         value, slope = series[w.order * w.stride + i], 0.0
@@ -169,29 +126,14 @@ def longest_step(w, series, unit):
     return unit * math.exp(-0.5 * growth) if last + other < math.inf else math.nan
 
 
-@njit(cache=True, error_model="numpy")
-def _onto_manifold(w, context, t):
-    """Bring z onto the manifold; (status, cause of failure)."""
-    previous = math.inf
-    for iteration in range(MOST_CORRECTIONS):
-        status = evaluate_projection(w, context, t, w.z, w.projected)
-        w.run.projections += 1
-        if status != OK:
-            w.run.t_failed = t
-            return status, loop.SINGULAR_MATRIX
-        correction, contradiction = correct(w)
-        w.run.correction = correction
-        w.run.iterations = iteration + 1
-        if not correction < LARGEST_CORRECTION:
-            return OK, loop.PROJECTION_FAILED if correction == correction else loop.NOT_FINITE
-        if 1e-7 < previous < 1e-2:
-            w.s.kappa = max(2.0 * correction / (previous * previous), 0.5 * w.s.kappa, 1e-3)
-        if has_converged(correction, previous, w.s.kappa):
-            return OK, loop.CONTRADICTION if contradiction else 0
-        if iteration > 2 and correction > previous:
-            break
-        previous = correction
-    return OK, loop.PROJECTION_FAILED
+@njit(cache=True, inline="always", error_model="numpy")
+def _end_of_sum(w, context, t, s, series):
+    """The sum at s in z, brought onto the manifold; (status, cause of failure)."""
+    evaluate_sum(w, series, s, w.z, w.rate)
+    if not w.s.project:
+        return OK, 0
+    clear_error(w)
+    return onto_manifold(w, context, t)
 
 
 @njit(cache=True, error_model="numpy")
@@ -207,7 +149,7 @@ def _defect_inside(w, context, t, h):
     """(status, the largest error at a few points inside a step), for piecewise functions."""
     largest = 0.0
     for part in (0.15, 0.4, 0.65, 0.87):
-        evaluate(w, present(w), part * h / w.s.unit, w.z, w.rate)
+        evaluate_sum(w, present(w), part * h / w.s.unit, w.z, w.rate)
         status = derivative(w, context, t + part * h, w.z, w.projected)
         if status != OK:
             w.run.t_failed = t + part * h
@@ -226,13 +168,9 @@ def _try(w, context, t, h):
             return status, loop.SINGULAR_MATRIX, math.inf
         if not inside <= 1.0 and w.run.constant == 0.0:
             return OK, loop.ERROR_TEST if inside == inside else loop.NOT_FINITE, inside
-    evaluate(w, present(w), h / w.s.unit, w.z, w.rate)
-    if w.s.project:
-        for i in range(w.size + 1):
-            w.error[i] = 0.0
-        status, cause = _onto_manifold(w, context, t + h)
-        if status != OK or cause != 0:
-            return status, cause, math.inf
+    status, cause = _end_of_sum(w, context, t + h, h / w.s.unit, present(w))
+    if status != OK or cause != 0:
+        return status, cause, math.inf
     status = expand(w, context, t + h, w.z, abs(h), former(w))
     if status != OK:
         return status, loop.SINGULAR_MATRIX, math.inf
@@ -292,31 +230,15 @@ def _begin_series(w, context):
 @njit(cache=True, error_model="numpy")
 def begin(w, context):
     """Series and step size at the initial point."""
-    y, s, run = w.y, w.s, w.run
-    for i in range(w.n):
-        s.scale_q = max(s.scale_q, abs(y[i]), w.atol[i])
-    for i in range(w.n, w.size):
-        s.scale_v = max(s.scale_v, abs(y[i]), w.atol[i])
-    status, consistent = check_start(w, context)
-    if status == OK and not consistent:
-        return loop.OFF_MANIFOLD
-    if status >= RAISED:
-        return loop.code_of(status)
-    total = 0.0
-    for i in range(w.size):
-        total += w.projected[i] + y[i]
-    if status != OK or total - total != 0.0:
-        return loop.CANNOT_START
-    run.order = s.order
+    run = w.run
+    code = enter_start(w, context)
+    if code != OK:
+        return code
     if run.constant > 0.0:
         run.h = run.constant
-    status = _begin_series(w, context)
-    if status != OK:
+    if _begin_series(w, context) != OK:
         return loop.CANNOT_START
-    if run.constant > 0.0:
-        run.h = run.constant
-    elif run.first_step > 0.0:
-        run.h = run.first_step
+    run.h = choose_given(run, run.h)
     return OK
 
 
@@ -324,13 +246,8 @@ def begin(w, context):
 def accept(w, steps, row, t, h, t_new):
     """Move on to z and its series, and choose the next step size."""
     run, s, y, z = w.run, w.s, w.y, w.z
-    if row >= 0 and steps.shape[1] > loop.STEP_COLUMNS:
-        for i in range(w.size):
-            steps[row, loop.STEP_COLUMNS + i] = y[i]
-    for i in range(w.n):
-        s.scale_q = max(s.scale_q, abs(z[i]))
-    for i in range(w.n, w.size):
-        s.scale_v = max(s.scale_v, abs(z[i]))
+    keep_beginning(w, steps, row)
+    widen_scales(w, z, w.size)
     for i in range(w.size):
         w.y_old[i] = y[i]
         y[i] = z[i]
@@ -346,7 +263,7 @@ def accept(w, steps, row, t, h, t_new):
 
 @njit(cache=True, error_model="numpy")
 def watch(w, context, found):
-    watch_with_projection(w, context, found)
+    watch_projected(w, context, found, w.s.project)
 
 
 @njit(cache=True, error_model="numpy")
@@ -366,58 +283,28 @@ advance = loop.advance_with(globals())
 
 
 @njit(cache=True, error_model="numpy")
-def inside(w, context, series, unit, t_old, t):
-    """The solution at a time from the series of its step, in z; a status."""
-    evaluate(w, series, (t - t_old) / unit, w.z, w.rate)
-    if w.s.project:
-        for i in range(w.size + 1):
-            w.error[i] = 0.0
-        status, cause = _onto_manifold(w, context, t)
-        return max(status, SINGULAR) if cause != 0 else status
-    return OK
-
-
-@NativeKernel
-def interpolant(t, y, memory, context, out):
-    """The solution at a time inside the last step: its series, projected."""
-    w = parts(memory)
-    status = inside(w, context, former(w), w.s.unit_old, w.run.t_old, t)
+def inside(w, context, t, out):
+    """The series of the last step, projected."""
+    status, cause = _end_of_sum(w, context, t, (t - w.run.t_old) / w.s.unit_old, former(w))
     for i in range(w.size):
         out[i] = w.z[i]
-    return status
+    return max(status, SINGULAR) if cause != 0 else status
 
 
-@NativeKernel
-def preview(t, y, memory, context, out):
+@njit(cache=True, error_model="numpy")
+def nearly(w, t, out):
     """The series of the last step."""
-    w = parts(memory)
-    evaluate(w, former(w), (t - w.run.t_old) / w.s.unit_old, out, w.rate)
-    return OK
+    evaluate_sum(w, former(w), (t - w.run.t_old) / w.s.unit_old, out, w.rate)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def evaluate_many(memory_array, context_array, times, states, steps, wanted, out):
-    """The solution at many times from the stored steps; as for Runge–Kutta methods
-    (:mod:`holonome.integrators.runge_kutta_output`), but with a series for each step.
-    """
-    memory, context = pointer(memory_array), pointer(context_array)
-    w, current, unit = parts(memory), -1, 1.0
-    for row in range(wanted.size):
-        number = steps[row]
-        if wanted[row] == times[number]:
-            for i in range(w.size):
-                out[row, i] = states[number, i]
-            continue
-        if number != current:
-            for i in range(w.size):
-                w.y_old[i] = states[number, i]
-            following = times[number + 1] if number + 1 < times.size else w.run.t_end
-            unit = abs(following - times[number])
-            if expand(w, context, times[number], w.y_old, unit, present(w)) != OK:
-                return row
-            current = number
-        if inside(w, context, present(w), unit, times[number], wanted[row]) != OK:
-            return row
-        for i in range(w.size):
-            out[row, i] = w.z[i]
-    return wanted.size
+@njit(cache=True, error_model="numpy")
+def recall(w, context, rows, row):
+    recall_beginning(w, rows, row)
+    t = w.run.t_old
+    following = rows[row + 1, 0] if row + 1 < rows.shape[0] else w.run.t_end
+    w.s.unit_old = abs(following - t)
+    return expand(w, context, t, w.y_old, w.s.unit_old, former(w))
+
+
+POINTS = True
+interpolant, preview, evaluate = between_steps(globals())

@@ -3,7 +3,10 @@
 Passing compiled functions as arguments would make Numba compile the engine anew for each of them.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -12,6 +15,7 @@ from numba import cfunc, njit, types
 from numba.extending import intrinsic, overload
 
 from holonome.locks import cached_property
+from holonome.machine.context import SINGULAR
 
 Doubles = types.CPointer(types.float64)
 Integers = types.CPointer(types.int32)
@@ -26,6 +30,19 @@ class NativeKernel:
 
     def __init__(self, function: Callable) -> None:
         self.function = function
+
+    @classmethod
+    def variants(cls, function: Any, count: int) -> tuple[NativeKernel, ...]:
+        """Kernels that call a function with one more argument, 0, 1, … in turn."""
+        module = {"__name__": function.__module__, "function": function}
+        return tuple(
+            cls(
+                filled_in(
+                    _variant, module | {"what": what}, ("function", "what"), f"{function.__name__}{what}"
+                )
+            )
+            for what in range(count)
+        )
 
     @cached_property
     def _compiled(self) -> Any:
@@ -128,6 +145,36 @@ def _as_matrix(place, rows, columns):
     if isinstance(place, types.Array):
         return lambda place, rows, columns: place[: rows * columns].reshape((rows, columns))
     return lambda place, rows, columns: carray(place, (rows, columns))
+
+
+@njit(cache=True, inline="always")
+def call_either(kernel, pivoting, t, y, z, context, out):
+    """Call a kernel or, where a pivot of it has lost its digits, the one that pivots."""
+    status = call(kernel, t, y, z, context, out)
+    if status == SINGULAR:
+        status = call(pivoting, t, y, z, context, out)
+    return status
+
+
+def filled_in(template: Any, module: Mapping[str, Any], names: tuple[str, ...], name: str = "") -> Any:
+    """A function that calls others by these names, with those of a module; Numba's cache tells it from the
+    same with those of another module by its own name.
+    """
+    own, where = {name: module[name] for name in names if name in module}, module["__name__"]
+    function = FunctionType(
+        template.__code__, {**template.__globals__, **own}, name or template.__name__.lstrip("_")
+    )
+    function.__module__ = where
+    function.__qualname__ = f"{function.__name__}_with_{where.replace('.', '_')}"
+    return function
+
+
+function: Any = None  # of the kernels that are variants of one
+what = 0
+
+
+def _variant(t, y, z, context, out):
+    return function(t, y, z, context, out, what)
 
 
 @njit(cache=True)

@@ -12,6 +12,9 @@
     falling = Falling.named()                           # in compiled code, for a pointer to the memory:
     s = falling(memory);  s.t += h;  s.steps += 1;  s.y[0] += h * s.y[1]
 
+    Work, parts = taken_apart(__name__, {"s": (Falling, 0)}, "y taken=steps")   # what loops go on using,
+    w = parts(memory);  w.y[0] += h * w.y[1];  w.s.steps = w.taken + 1          # read once
+
 A layout is a record of numbers, eight bytes each, followed by its vectors; the record says where each vector
 begins.  A layout may extend another, whose fields then come first.  Several layouts may follow one another in
 one memory (`lay_out`), as those of a run and of its integrator do.  Nothing else knows where a field lies: no
@@ -19,13 +22,15 @@ field can overlap another, be forgotten, or have two names.
 
 A vector begins at a multiple of four doubles, for vector registers, and the double before it holds its
 length.  In a checked build (environment variable ``HOLONOME_CHECKED=1``) a vector is an array of that length,
-every index is checked, and what follows each vector must still be there after a run (`require_intact`).
+every index is checked, and what follows each vector must still be there after a run (`require_intact`), also
+where memories lie in one another, as in the context of a run (`Guards`).
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from struct import Struct
 from types import SimpleNamespace
@@ -185,9 +190,14 @@ class Layout:
         cls.words = padded(len(cls.fields))
 
     @classmethod
+    def kind(cls) -> NamedMemory:
+        """Numba's type of a memory with these names."""
+        return NamedMemory(cls.__name__, tuple(cls.fields.items()))
+
+    @classmethod
     def named(cls) -> Any:
         """For compiled code: from a pointer to the memory to the memory with names."""
-        kind = NamedMemory(cls.__name__, tuple(cls.fields.items()))
+        kind = cls.kind()
 
         @intrinsic
         def named(typingctx, memory):
@@ -246,6 +256,58 @@ class Layout:
     def memory(cls, **values: Any) -> np.ndarray:
         """A memory of this layout alone."""
         return lay_out((cls, values))
+
+
+def taken_apart(module: str, records: Mapping[str, tuple[type[Layout], int]], fields: str) -> tuple[Any, Any]:
+    """For compiled code: the named tuple ``Work`` of a module, and ``parts(memory)``, which makes one.
+
+    It holds the memory, the records, each of which begins at a place of its own, and ``fields`` of these:
+    "y", of the last record, "run.y", of another, and "count=steps", under another name.
+    """
+    chosen = []
+    for text in fields.split():
+        name, _, place = text.rpartition("=")
+        record, _, field = place.rpartition(".")
+        chosen.append((name or field, record or list(records)[-1], field))
+    Work = namedtuple("Work", ["memory", *records, *(name for name, _, _ in chosen)], module=module)
+    kinds = {record: layout.kind() for record, (layout, _) in records.items()}
+    found = [_TYPES[records[record][0].fields[field]] for _, record, field in chosen]
+
+    @intrinsic
+    def parts(typingctx, memory):
+        whole = types.NamedTuple([memory, *kinds.values(), *found], Work)
+
+        def codegen(context, builder, signature, arguments):
+            (begin,) = arguments
+            at = {
+                record: builder.gep(begin, [ir.Constant(ir.IntType(64), place)])
+                for record, (_, place) in records.items()
+            }
+            values = [_get(context, builder, kinds[record], at[record], field) for _, record, field in chosen]
+            return context.make_tuple(builder, whole, [begin, *at.values(), *values])
+
+        return whole(memory), codegen
+
+    return Work, parts
+
+
+@intrinsic
+def _replaced(typingctx, whole, changes):
+    """A named tuple with the entries of another in place of its own of the same names."""
+    places = [whole.fields.index(name) for name in changes.fields]
+
+    def codegen(context, builder, signature, arguments):
+        result, new = arguments
+        for number, place in enumerate(places):
+            entry = builder.extract_value(new, number)
+            entry = context.cast(builder, entry, changes.types[number], whole.types[place])
+            result = builder.insert_value(result, entry, place)
+        return result
+
+    return whole(whole, changes), codegen
+
+
+replaced: Any = _replaced
 
 
 def lay_out(*parts: tuple[type[Layout], Mapping[str, Any]]) -> np.ndarray:
@@ -324,3 +386,16 @@ def require_intact(memory: np.ndarray, at: int, layout: type[Layout]) -> None:
                 raise MemoryError(
                     f"{layout.__name__}.{name}: something was written behind its {length} numbers"
                 )
+
+
+class Guards:
+    """In a checked build: what follows each vector of a memory, of whatever lies in it."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.places = np.flatnonzero(memory == _GUARD) if CHECKED else np.zeros(0, int)
+
+    def require_intact(self, memory: np.ndarray, what: str) -> None:
+        """Raise if something wrote behind a vector since then."""
+        overwritten = self.places[memory[self.places] != _GUARD]
+        if overwritten.size:
+            raise MemoryError(f"{what}: something was written behind a vector, at {overwritten.tolist()}")

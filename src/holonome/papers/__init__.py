@@ -11,19 +11,11 @@ import importlib
 import pkgutil
 from typing import Any
 
-from holonome.papers.experiment import (
-    Band,
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Item,
-    Misprint,
-    Panel,
-    Paper,
-    Row,
-    Table,
-)
+from holonome.papers.experiment import Experiment
+from holonome.papers.figure import Curve, Figure, Panel
+from holonome.papers.paper import Paper
+from holonome.papers.table import Table
+from holonome.papers.verdict import Band, Claim, Item, Misprint, Row
 
 __all__ = [
     "Band",

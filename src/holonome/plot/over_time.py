@@ -121,7 +121,7 @@ def plot_joint_forces(
     constraints: Sequence[str] | None = None,
 ) -> Axes:
     """The force of each constraint on each coordinate, −G_ji λ_j: a force, or a torque where the coordinate
-    is an angle.  All those that there are, or those that change most; ``coordinates`` and ``constraints``
+    is an angle.  All of them, or those that change most; ``coordinates`` and ``constraints``
     choose.
     """
     system = solution.system

@@ -35,7 +35,7 @@ def start_values(
 
 
 def count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:
-    """The number of coordinates, from whatever tells it."""
+    """The number of coordinates, from whatever gives it."""
     told = {}
     if names is not None:
         told["names"] = len(names)
@@ -51,7 +51,7 @@ def count(mass: Any, names: Sequence[str] | None, n: int | None) -> int:
         raise ModelError("n: the number of coordinates is not known; give names=[...] or n=...")
     if len(set(told.values())) > 1:
         raise ModelError(
-            "n: " + " but ".join(f"{key} tells {value} coordinates" for key, value in told.items())
+            "n: " + " but ".join(f"{key} gives {value} coordinates" for key, value in told.items())
         )
     count = next(iter(told.values()))
     if count < 1:

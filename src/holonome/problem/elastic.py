@@ -105,7 +105,7 @@ def combined(
 
 
 class Matrices:
-    """K and D of all elements as functions of the parameters, and of which parameters they are."""
+    """K and D of all elements as functions of the parameters, and which parameters they depend on."""
 
     def __init__(self, elements: Elements, p: ca.SX) -> None:
         both = ca.veccat(elements.K, elements.D)

@@ -14,5 +14,5 @@ def require_unchanged(frozen: Frozen) -> None:
         raise ModelError(
             f"{change.role}: {change.name} was {change.then} when the function was traced and is now "
             f"{change.now}; the old value would be used. Make it a parameter, parameters={{{name!r}: ...}} "
-            f"read as p.{name}, which solve can change, or make the system and its functions anew"
+            f"read as p.{name}, which solve can change, or make the system and its functions again"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
@@ -14,9 +14,8 @@ from holonome.arguments import checked, shown
 from holonome.equations.model import Model
 from holonome.equations.program import Program
 from holonome.errors import ModelError
-from holonome.locks import cached_property, expressions
+from holonome.locks import expressions
 from holonome.machine.compiled import Compiled
-from holonome.machine.supplied import Supplied
 from holonome.problem import contact as unilateral
 from holonome.problem import elastic as elements
 from holonome.problem.checks import (
@@ -28,24 +27,22 @@ from holonome.problem.checks import (
     require_symmetric_mass,
     start_values,
 )
-from holonome.problem.compiled_system import CompiledSystem
 from holonome.problem.contact import Contact, ContactPlan
 from holonome.problem.description import description
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
-from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.inertial import inertial_terms_of
 from holonome.problem.model_of import model_of, trace_functions, with_elements, with_written_derivatives
 from holonome.problem.parameters import Parameters
+from holonome.problem.stated_system import StatedSystem
 from holonome.problem.user_function import Expression, UserFunction
-from holonome.problem.vectors import vector
 from holonome.tracing import Frozen
 
 if TYPE_CHECKING:
     from holonome.dynamics.state import State
 
 
-class System(CompiledSystem):
+class System(StatedSystem):
     """A mechanical system  M(t, q) v′ = f(t, q, v) − c_qᵀ (K c + D c′) − Gᵀ λ,  0 = g(t, q),  A(q) v = b.
 
     Every function is ordinary NumPy code and names the arguments it wants, any subset of ``t``, ``q``, ``v``,
@@ -94,7 +91,7 @@ class System(CompiledSystem):
     names : sequence of str, optional
         Names of the coordinates.
     n : int, optional
-        Number of coordinates, where neither ``names`` nor a mass array tells it.
+        Number of coordinates, where neither ``names`` nor a mass array gives it.
     constraint_names : sequence of str, optional
         Names of the rows of ``constraint`` and then of ``velocity_constraint``, for messages and plots.
     derivatives : dict, optional
@@ -274,175 +271,6 @@ class System(CompiledSystem):
     contacts: ContactPlan
     roles: ClassVar[dict[str, str]] = {}
     """What its functions are called in messages, where not by their names here."""
-    mechanical = True
-    levels = 2
-
-    @property
-    def traced_functions(self) -> Mapping[str, ca.SX]:
-        """What the functions of the system are in its symbols, by role."""
-        return self._expressions
-
-    @property
-    def formulas(self) -> list[ca.SX]:
-        """Expressions in which conditions on time are looked for."""
-        model = self.model
-        return [model.M, model.f, model.g, model.h, model.r]
-
-    def function_values(self, t: float, y: np.ndarray) -> dict[str, np.ndarray]:
-        """What the user's functions give at a state, where they do not depend on λ."""
-        n = self.n
-        point = {"t": t, "q": y[:n], "v": y[n : 2 * n], "s": y[2 * n :]}
-        return {
-            function.role: function.evaluate(point, self.parameters)
-            for function in self.functions.values()
-            if "lam" not in function.arguments
-        }
-
-    def split_state(self, rows: np.ndarray, single: bool) -> Any:
-        """(q, v), with first-order states (q, v, s), or x of an ODE, from stored states, one a row."""
-        n, end = self.n, self.state_size
-        parts = [rows[:, :n].T, rows[:, n : 2 * n].T] if n else []
-        if self.states:
-            parts.append(rows[:, 2 * n : end].T)
-        if single:
-            parts = [part[:, 0] for part in parts]
-        return tuple(parts) if n else parts[0]
-
-    def full_state(self, q0: Any, v0: Any = None, s0: Any = None) -> np.ndarray:
-        """A state (q, v, s) from the user's initial values."""
-        n, k = self.n, len(self.states)
-        if s0 is not None and not k:
-            raise ValueError("s0: the system has no first-order states")
-        q = vector("q0", q0, n)
-        v = np.zeros(n) if v0 is None else vector("v0", v0, n)
-        if not k:
-            return np.concatenate((q, v))
-        s = list(self.states.values()) if s0 is None else vector("s0", s0, k, "states")
-        return np.concatenate((q, v, s))
-
-    def event_function(self, role: str, function: Callable) -> UserFunction:
-        """An event, which may ask for accelerations and multipliers too."""
-        further = dict(self.further_values)
-        if self.n:
-            further["a"] = np.zeros(self.n)
-        if self.m:
-            further["lam"] = np.zeros(self.m)
-        return UserFunction(role, function, self.n, self.parameters, further)
-
-    def event_expression(self, role: str, function: Callable, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:
-        """An event as an expression, also of the rates of the state and the multipliers, or as a function to
-        be called.
-        """
-        symbols = self.symbols | {"lam": lam, "a": motion[self.n : 2 * self.n]}
-        return self.event_function(role, function).expression(symbols)
-
-    def event_rate(self, event: ca.SX, motion: ca.SX) -> ca.SX:
-        """The rate of an event of t, q, v, s, w, given those of the state."""
-        model, n = self.model, self.n
-        rate = model.along_the_motion(event)
-        if n:
-            rate += ca.jtimes(event, model.v, motion[n : 2 * n])
-        if self.states:
-            rate += ca.jtimes(event, model.s, motion[2 * n :])
-        return rate
-
-    def measured(self, name: str) -> dict[str, ca.SX] | None:
-        """Expressions of the state by name, for outputs and drives: a coordinate "x", its velocity "x'", or a
-        first-order state; None if there is no such name.
-        """
-        model = self.model
-        for names, values in ((self.names, model.q), (list(self.states), model.s)):
-            if name in names:
-                return {name: values[names.index(name)]}
-        if name.endswith("'") and name[:-1] in self.names:
-            return {name: model.v[self.names.index(name[:-1])]}
-        return None
-
-    def named_results(self, solution: Any) -> Any:
-        """What a solution says by the names of bodies and joints; a system of functions has none."""
-        raise ModelError(
-            "this system was made of functions, or read from a file, so its result knows no bodies and "
-            "joints by name; use sol.q, sol.v and sol.lam, make an hn.Mechanism, or read the file with its "
-            "mechanism, hn.Solution.load(file, m)"
-        )
-
-    def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
-        """Of the multipliers of this system, (m, points), those of its constraints without contacts."""
-        return lam
-
-    def objection(self, solution: Any) -> str:
-        """Why a run that reached its end shall not count as a success; empty if nothing is wrong."""
-        return ""
-
-    def named_data(self, solution: Any) -> dict[str, Any]:
-        """What a solution says by name, for tables; nothing for a system of functions."""
-        return {}
-
-    def require_unchanged(self) -> None:
-        """ModelError if a value that a function has captured is another one than when it was traced."""
-        if self._frozen is not None:
-            require_unchanged(self._frozen)
-
-    @cached_property
-    def m(self) -> int:
-        """Number of constraint rows."""
-        return self.model.rows
-
-    @cached_property
-    def invariant_count(self) -> int:
-        return self.model.I.numel()
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """How each function reaches the engine: "constant", "traced", "numba" or "python"."""
-        return {role: function.path for role, function in self.functions.items()}
-
-    @property
-    def p(self) -> Any:
-        """The parameters as its functions see them, ``system.p.length``."""
-        return self.parameters.namespace(self.parameters.flat)
-
-    @property
-    def u(self) -> Any:
-        """The inputs as its functions see them, ``system.u.torque``."""
-        return self.parameters.namespace(self.parameters.flat, "u")
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs."""
-        return self.parameters.inputs
-
-    @property
-    def all_names(self) -> list[str]:
-        """Names of the coordinates and of the first-order states."""
-        return [*self.names, *self.states]
-
-    @property
-    def sizes_in_words(self) -> str:
-        """How many coordinates, states, unknowns and constraints there are."""
-        sizes = {
-            "coordinate": self.n,
-            "state": len(self.states),
-            "unknown": len(self.unknowns),
-            "constraint": self.m,
-            "invariant": self.invariant_count,
-        }
-        told = [
-            f"{size} {what}{'s' * (size != 1)}"
-            for what, size in sizes.items()
-            if size or (what in ("coordinate", "constraint") and self.n)
-        ]
-        return ", ".join(told)
-
-    @property
-    def projects(self) -> bool:
-        """Whether there is a manifold to return to."""
-        return self.m > 0 or self.invariant_count > 0
-
-    @property
-    def has_energy(self) -> bool:
-        """Whether a potential was given."""
-        return self.model.V is not None
 
     def at(
         self,
@@ -483,59 +311,6 @@ class System(CompiledSystem):
                 system = system.with_parameters(**self.parameters.own(argument, given))
         system.require_unchanged()
         return State(system, t, q, v, s)
-
-    def with_parameters(self, **values: Any) -> Self:
-        """The same system with other values of parameters or inputs; shares all compiled code."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.parameters = self.parameters.changed(values)
-        if self.model.elastic is not None:
-            other._check_elements(self.parameters)
-        return other
-
-    def with_values(self, flat: np.ndarray) -> Self:
-        """The same system with these values of parameters and inputs, as they lie one after the other."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.parameters = self.parameters.with_flat(flat.copy())
-        return other
-
-    def with_unknowns(self, values: Any) -> Self:
-        """The same system with other guesses for its unknowns; shares all compiled code."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.unknowns = dict(
-            zip(self.unknowns, np.asarray(values, dtype=float).ravel().tolist(), strict=True)
-        )
-        return other
-
-    def with_multipliers(self, values: Any) -> Self:
-        """The same system with a guess for the multipliers on which its forces depend; shares all compiled
-        code.
-        """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.multipliers = np.array(values, dtype=float)
-        return other
-
-    @property
-    def further_names(self) -> tuple[str, ...]:
-        """Which of s, w and lam the functions may ask for."""
-        return tuple(self._further)
-
-    @property
-    def further_values(self) -> dict[str, np.ndarray]:
-        """States and unknowns at the start, as far as there are any, for functions to be tried out with."""
-        return {name: values for name, values in self._further.items() if name != "lam"}
-
-    def _check_elements(self, before: Parameters | None = None) -> None:
-        """Look at stiffness and damping, unless their parameters are those that were checked before."""
-        parts = self.model.elastic
-        if parts is None:
-            return
-        found = self.compiled.once("elastic matrices", lambda: elements.Matrices(parts, self.symbols["p"]))
-        if before is None or np.any(self.parameters.flat[found.places] != before.flat[found.places]):
-            elements.check(self._elements, found, self._expressions, self.parameters)
 
     def _default_constraint_names(self) -> list[str]:
         position = [f"constraint[{i}]" for i in range(self.model.position_rows)]

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from holonome.arguments import NUMBERS, read, shown
+from holonome.arguments import NUMBERS, read, shown, without_mask
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
@@ -193,7 +193,7 @@ class UserFunction:
         """What the function returned, as an array of the right shape; ModelError otherwise."""
         role, n = self.role, self.n
         try:
-            array = np.asarray(value)
+            array = np.asarray(without_mask(value))
         except ValueError:
             raise ModelError(f"{role} must return numbers in a regular array, not {value!r}") from None
         if np.iscomplexobj(array):
@@ -265,9 +265,12 @@ class UserFunction:
         function = ca.Function("check", list(symbols.values()), [flat])
         for point in self._points():
             try:
-                expected = np.asarray(self._call(point, self.parameters), dtype=float).ravel()
+                answer = self._call(point, self.parameters)
+                expected = np.asarray(answer, dtype=float).ravel()
             except Exception:
                 continue
+            if np.ma.is_masked(answer):
+                raise ModelError(f"{self.role} returned masked entries, which are no numbers")
             found = np.array(
                 function(
                     *(

@@ -95,8 +95,30 @@ _USUAL = {
 _READERS = [(ARGUMENTS[name].read, usual) for name, usual in _USUAL.items()]
 
 
-def options(*given: Any) -> list[Any]:
-    """The arguments of solve from ``dense_output`` to ``progress``, in the order of _USUAL."""
+def options(
+    dense_output: Any,
+    first_step: Any,
+    max_step: Any,
+    step: Any,
+    projection: Any,
+    motion: Any,
+    repair: Any,
+    keep_steps: Any,
+    max_steps: Any,
+    progress: Any,
+) -> Sequence[Any]:
+    """These arguments of solve, in the order of _USUAL."""
+    if (
+        first_step is step is projection is keep_steps is None
+        and dense_output is repair is progress is False
+        and max_step is math.inf
+        and motion is _USUAL["motion"]
+        and type(max_steps) is int
+        and 0 < max_steps < MANY
+    ):
+        return False, None, math.inf, None, None, motion, False, None, max_steps, False
+    given = dense_output, first_step, max_step, step, projection
+    given = *given, motion, repair, keep_steps, max_steps, progress
     try:
         return [
             value if value is usual else read(value)
@@ -193,7 +215,7 @@ def refuse_for_general(projection: Any, motion: str, repair: bool) -> None:
 
 
 def refuse_in_pieces(task: Any, motion: str, controlled: bool) -> None:
-    """What cannot begin anew in the middle of a run."""
+    """What cannot begin again in the middle of a run."""
     what = "controllers" if controlled else "contacts" if task.system.contacts else "events: an action"
     if not task.system.mechanical:
         raise ValueError(f"{what}: problems of index 2 and 3 cannot be interrupted; leave it out")

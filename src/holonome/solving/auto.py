@@ -9,7 +9,7 @@ the implicit steps have become so small that an explicit method could take them.
 instructions of the kernels, so the decision is the same on every machine.  An oscillation above the tolerance
 has to be resolved by either kind, and then the explicit one wins.
 
-Where forces jump at known times ahead, BDF begins anew at order 1 behind each of them, while a Radau method
+Where forces jump at known times ahead, BDF begins again at order 1 after each of them, while a Radau method
 goes on with the step it had.  So both are tried there.
 
 ``motion="smooth"`` is a relay too.  It begins with the form for smooth motion, whose steps do not grow where

@@ -70,7 +70,7 @@ def carry_out(run: Run, relay: bool, at_rest: bool, repair: bool, progress: Any)
                     watch_pace(run, False)
                 code = run.go_on(progress)
     if callable(progress) and not legs[-1].full:
-        progress(legs[-1].fraction)  # a short run tells its progress once
+        progress(legs[-1].fraction)  # a short run reports its progress once
     return legs, Outcome(code, start)
 
 

@@ -76,7 +76,7 @@ class ForwardPieces:
         return self._enter(t, y)
 
     def _enter(self, t: float, y: np.ndarray) -> np.ndarray:
-        """Choose the mode, and the run that goes with it; the state, behind impacts."""
+        """Choose the mode, and the run that goes with it; the state, after impacts."""
         solved: Any = self.system
         if self.contacts is not None:
             own = len(self.task.events)

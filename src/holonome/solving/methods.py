@@ -54,20 +54,40 @@ class Method:
             raise TypeError(
                 f"integrator: {shown(integrator)} is not an integrator; use RungeKutta('dopri5') or BDF()"
             )
-        if integrator.form(formulation) is None:
-            raise TypeError(
-                f"Method: {integrator!r} needs a {' or a '.join(integrator.needs)}, and {formulation!r} "
-                "offers a "
-                f"{' or a '.join(formulation.offers)}; the nearest sensible choices are BDF() for this "
-                "formulation or "
-                "UnderlyingODE() for this integrator"
-            )
+        reason = integrator.refuses(formulation)
+        if reason is not None:
+            raise TypeError(f"Method: {integrator.label} {reason}. {_what_fits(formulation, integrator)}")
 
     @property
     def label(self) -> str:
         """A name for a method that was put together."""
         form, what = self.integrator.form(self.formulation), type(self.formulation).__name__
         return self.integrator.label if form in ("rate", "series") else f"{what} + {self.integrator.label}"
+
+
+def _what_fits(formulation: Formulation, integrator: Integrator) -> str:
+    """What each of two that do not fit together goes with, among those of the methods with a name."""
+    known = [entry.method for entry in registry().values()]
+    formulations = {
+        type(method.formulation).__name__: None
+        for method in known
+        if integrator.refuses(method.formulation) is None
+    }
+    integrators = {
+        type(method.integrator).__name__: None
+        for method in known
+        if method.integrator.refuses(formulation) is None
+    }
+    names = (integrator.label, formulations), (type(formulation).__name__, integrators)
+    fitting = [f"with {name} use {_one_of(list(found))}" for name, found in names if found]
+    text = "; ".join(fitting)
+    return text[:1].upper() + text[1:]
+
+
+def _one_of(names: list[str]) -> str:
+    """A choice of a few."""
+    *others, last = (f"{name}()" for name in names[:4])
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ STIFF_METHOD = "bdf"
 """What "auto" takes where stiffness limits the explicit methods."""
 
 JUMPING_METHOD = "radau"
-"""What it tries as well where forces jump at known times: it does not begin anew at order 1 behind them."""
+"""What it tries as well where forces jump at known times: it does not begin again at order 1 after them."""
 
 AUTO_METHOD = "dop853"
 """What "auto" begins with: for the same error it takes less time than order 5, already for two digits

@@ -2,7 +2,7 @@
 open, stick and slip.
 
 Between two interruptions a run is what it always is: a task, carried out by one leg or several.  Each piece
-begins anew from the state that the interruption leaves behind.
+begins again from the state that the interruption leaves behind.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ _ROWS = 64
 
 _STUCK, _CROWDED = 200, 1000
 """Interruptions one after the other, so many roundings of time apart at most, after which a run gives up."""
+
+_MANY, _OUT_OF_REACH = 500, 10
+"""Interruptions after which it is asked whether the end can be reached at this pace: with so many times as
+many as there may be steps it cannot.
+"""
 
 
 class Clock(Protocol):
@@ -80,6 +85,7 @@ class PiecewiseRun:
         self.fired: list[int] = []  # events at this time
         self.implicit = False  # whether the last leg was, where methods take turns
         self.repeated = 0
+        self.marks = [task.t0]  # the time after each so many interruptions
         self.parts = _Parts(task)
         self.contacts: ContactChanges | None = None
         self.watches: list[Watch] = []
@@ -215,7 +221,25 @@ class PiecewiseRun:
                 f"stopped at t = {self.t:.9g}: {self.repeated} interruptions one after the other without any "
                 "progress in time"
             )
+        if self.parts.count % _MANY == 0:
+            self._require_progress()
         return outcome
+
+    def _require_progress(self) -> None:
+        """Give up where interruptions follow each other so closely, at a pace that does not fall, that the
+        end is out of reach.
+        """
+        self.marks.append(self.t)
+        if len(self.marks) < 3:
+            return
+        earlier, latest = np.abs(np.diff(self.marks[-3:]))
+        needed = abs(self.task.t1 - self.t) * _MANY / max(latest, 1e-300)
+        if latest > 0.9 * earlier and needed > _OUT_OF_REACH * self.task.max_steps:
+            raise Interrupted(
+                f"stopped at t = {self.t:.9g}: interruptions follow each other every {latest / _MANY:.1e}, "
+                f"so that {needed:.0e} of them would be needed up to the end; look at what interrupts: an "
+                "action that brings its own event about, or a clock with a short period"
+            )
 
     def _follow_solved(self, last: Run) -> None:
         """The next piece goes on with the unknowns of this one."""

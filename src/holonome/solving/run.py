@@ -18,14 +18,14 @@ from holonome.integrators.event_search import MOST_IN_STEP
 from holonome.integrators.loop import RunState
 from holonome.machine.context import OK
 from holonome.machine.interruption import Interruption
-from holonome.machine.layout import CHECKED, appended
+from holonome.machine.layout import CHECKED, Guards, appended
 from holonome.machine.progress import ProgressDisplay
 from holonome.machine.supplied import Supplied
 from holonome.problem.event import Event, compiled_events
 
 _FEWEST_ROWS, _FIRST_ROWS, _MOST_ROWS, _FIRST_NUMBERS = 64, 2048, 65_536, 1 << 17
 _FIRST_BUDGET, _SECONDS_PER_CALL = 2000, 0.1
-_WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 25, 2000, 0.2, 10
+_WINDOWS, _SHORTEST_WINDOW, _MANY_FAILURES, _OUT_OF_REACH = 100, 2000, 0.2, 10
 _USUAL_EVENT = (0.0, 0)
 """Both directions, and it does not end the run."""
 
@@ -82,6 +82,8 @@ class Run:
     trusted = False
     budget = _FIRST_BUDGET
     compiled_events: Any = None
+    guards: Guards
+    """Of the context, in a checked build."""
     poles: Sequence[float] = ()
     """Times ahead just before which steps end, because there may be a pole."""
     _history: Any = None
@@ -92,6 +94,8 @@ class Run:
         self.memory = self._new_memory()
         self.supplied: Sequence[Supplied] = self.system.supplied
         self.context = self._prepare_events() if task.events else self.stepper.new_context()
+        if CHECKED:
+            self.guards = Guards(self.context)
         self.calls_python = self.stepper.calls_python or (bool(self.supplied) and self._supplied_by_python())
         self.full: list[Collected] = []
         self.rows = min(first_rows, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns))
@@ -225,6 +229,7 @@ class Run:
         )
         if CHECKED:
             self.stepper.require_intact(self.memory)
+            self.guards.require_intact(self.context, "the context")
         if code == loop.DONE and self.poles:
             return self._look_at_pole()
         return loop.STOPPED if code == loop.USER_FUNCTION_FAILED and Interruption.requested else code

@@ -32,6 +32,7 @@ from holonome.solving.moment import Interrupted
 from holonome.solving.now import Now, single
 from holonome.solving.run import Outcome, Task
 from holonome.solving.tolerances import default_tolerance
+from holonome.solving.turns import Turns, in_turn
 
 _A_WHILE = 1.0
 """A length of time, where a method or a tolerance depends on that of a run, which is not known."""
@@ -209,7 +210,7 @@ class Simulator:
             self._pieces = ForwardPieces(task, chosen, projection, step)
         else:
             self._run = ForwardRun(task)
-        self._n, self._task = system.n, task
+        self._n, self._task, self._turns = system.n, task, Turns()
         inputs_there = system.parameters.layout_of("u")
         self._places = {name: place for name, (shape, place) in inputs_there.items() if shape == ()}
         self._first = self._settled(y0, v0 is None, t0), self._run.flat.copy()
@@ -265,6 +266,7 @@ class Simulator:
         self._anew, self._trusted, self.terminated = True, trusted, False
         self._clock = t, 0.0, 0
 
+    @in_turn
     def step(self, dt: float, /, **inputs: Any) -> None:
         """Go on for a while; inputs by name, constant from now on until they are changed.
 
@@ -278,6 +280,7 @@ class Simulator:
         self._go_to(base + (count + 1) * dt, inputs)
         self._clock = (self.t, 0.0, 0) if self.terminated else (base, dt, count + 1)
 
+    @in_turn
     def advance_to(self, t: float, /, **inputs: Any) -> None:
         """As `step`, up to a time."""
         t = checked("t0", t)
@@ -286,6 +289,7 @@ class Simulator:
         self._go_to(t, inputs)
         self._clock = self.t, 0.0, 0
 
+    @in_turn
     def change(self, **values: Any) -> None:
         """Change parameters or inputs by name; the next step begins anew with them."""
         self._enter(values)
@@ -387,6 +391,7 @@ class Simulator:
         run.settle_task()
         return message(run, Outcome(code))
 
+    @in_turn
     def snapshot(self) -> Snapshot:
         """All that is needed to go on from here, now or in another process."""
         run = self._run
@@ -404,6 +409,7 @@ class Simulator:
             None if self._pieces is None else self._pieces.place(),
         )
 
+    @in_turn
     def restore(self, snapshot: Snapshot) -> None:
         """Go back, or ahead, to a snapshot, of this simulator or of another one of the same kind."""
         if not isinstance(snapshot, Snapshot):
@@ -436,6 +442,7 @@ class Simulator:
         sizes = system.n, system.m, len(system.states), size
         return system.name, sizes, names, task.name, step, task.rtol, atol, len(task.events)
 
+    @in_turn
     def reset(
         self,
         q0: Any = None,

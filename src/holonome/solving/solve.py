@@ -12,15 +12,15 @@ import numpy as np
 from holonome.problem.event import as_events
 from holonome.results.solution import Solution
 from holonome.solving import arguments
-from holonome.solving.carry_out import carry_out, new_stepper
+from holonome.solving.carry_out import carry_out
 from holonome.solving.first_use import announce_first_use
-from holonome.solving.methods import ALL, AUTO, SMOOTH, Method, resolve
+from holonome.solving.methods import AUTO, SMOOTH, Method, resolve
 from holonome.solving.pieces import Options, run_in_pieces
 from holonome.solving.result import finish
 from holonome.solving.run import Run, Task
 from holonome.solving.sampled import SampledClock, as_controllers
 from holonome.solving.slow_motion import about_smooth_motion, slow_start
-from holonome.solving.tolerances import default_tolerance
+from holonome.solving.task import checked_stepper, stated, tolerances
 
 
 def solve(
@@ -114,7 +114,7 @@ def solve(
     max_steps
         Give up after so many steps.
     progress
-        True shows a progress bar; a callable is told the fraction done.
+        True shows a progress bar; a callable is called with the fraction done.
 
     Returns
     -------
@@ -129,66 +129,26 @@ def solve(
     (True, True)
     """
     announce_first_use()
-    if hasattr(system, "system"):
-        system, q0, v0, s0 = arguments.assembled(system, t_span, q0, v0, s0, start, speed, parameters)
-    elif start is not None or speed is not None or q0 is None:
-        arguments.refuse_start_by_name(system, start, speed)
-    system = arguments.checked_system(system, parameters, inputs, w0, lam0)
-    system.require_unchanged()
-    if not (
-        first_step is step is projection is keep_steps is None
-        and dense_output is repair is progress is False
-        and max_step is math.inf
-        and motion is ALL
-        and type(max_steps) is int
-        and 0 < max_steps < arguments.MANY
-    ):
-        given = dense_output, first_step, max_step, step, projection, motion
-        dense_output, first_step, max_step, step, projection, motion, *others = arguments.options(
-            *given, repair, keep_steps, max_steps, progress
-        )
-        repair, keep_steps, max_steps, progress = others
+    system, q0, v0, s0 = stated(system, t_span, q0, v0, s0, start, speed, parameters, inputs, w0, lam0)
+    ok = arguments.options(
+        dense_output, first_step, max_step, step, projection, motion, repair, keep_steps, max_steps, progress
+    )
+    dense_output, first_step, max_step, step, projection, motion, repair, keep_steps, max_steps, progress = ok
     if not system.mechanical:
         arguments.refuse_for_general(projection, motion, repair)
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
-    stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
-    if stepper.fixed_step:
-        arguments.refuse_for_fixed_step(name, first_step, max_step)
-    if atol is not None:
-        atol = arguments.absolute_tolerances(atol, system.n, system.levels, len(system.states))
-    rtol = arguments.relative_tolerance(rtol)
-    y0 = given = system.full_state(q0, v0, s0)
-    if atol is None:
-        atol = default_tolerance(system, y0, t0, t1, rtol)
+    stepper = checked_stepper(system, name, chosen, t0, t1, projection, step, first_step, max_step)
+    y0 = stated_y0 = system.full_state(q0, v0, s0)
+    rtol, atol = tolerances(system, y0, t0, t1, rtol, atol)
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)
     times = arguments.wanted_times(t_eval, t0, t1)
     keep = (times is None if keep_steps is None else keep_steps) or dense_output
-    task = Task(
-        system,
-        name,
-        stepper,
-        t0,
-        t1,
-        y0,
-        rtol,
-        atol,
-        times,
-        as_events(events),
-        keep,
-        dense_output,
-        first_step,
-        max_step,
-        max_steps,
-        t0,
-    )
+    wanted = times, as_events(events), keep, dense_output, first_step, max_step, max_steps, t0
+    task = Task(system, name, stepper, t0, t1, y0, rtol, atol, *wanted)
     relay = method == AUTO and step is None and projection is None
-    if (
-        controllers is not None
-        or task.system.contacts
-        or any(event.action is not None for event in task.events)
-    ):
+    if controllers is not None or system.contacts or any(event.action is not None for event in task.events):
         arguments.refuse_in_pieces(task, motion, controllers is not None)
         clocks = [] if controllers is None else [SampledClock(as_controllers(controllers), system, t0, t1)]
         options = Options(chosen, relay, projection, step, v0 is None, repair, progress)
@@ -201,7 +161,7 @@ def solve(
     legs, outcome = carry_out(run, relay, v0 is None, repair, progress)
     remarks = ()
     if motion == SMOOTH:
-        remarks = (partial(about_smooth_motion, given=None if y0 is given else given),)
+        remarks = (partial(about_smooth_motion, given=None if y0 is stated_y0 else stated_y0),)
     return finish(legs, outcome, remarks)
 
 
@@ -226,6 +186,6 @@ def _refuse_short_interval(task: Task, times: np.ndarray) -> None:
     """A run at constant order takes at least one step after its known points."""
     if abs(times[-1] - task.t0) >= abs(task.t1 - task.t0) * (1 - 1e-12):
         raise ValueError(
-            f"t_span: BDF of constant order {times.size} begins behind {times.size} known points, at "
+            f"t_span: BDF of constant order {times.size} starts after {times.size} known points, at "
             f"t = {times[-1]:.6g}, but the run ends at {task.t1:.6g}; give a smaller step or a lower order"
         )

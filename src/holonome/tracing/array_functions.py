@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from holonome.tracing.linear_algebra import cross, det, inv, norm, solve
+from holonome.tracing.numpy_protocol import numpy_answers
 from holonome.tracing.scalar_rules import is_close, real_or, select, sinc
 from holonome.tracing.session import refuse
 from holonome.tracing.ufuncs import apply_ufunc
@@ -24,7 +25,6 @@ from holonome.tracing.values import (
     lift,
     lower,
     map_parts,
-    numpy_answers,
     unwrap,
 )
 

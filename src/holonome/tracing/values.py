@@ -1,8 +1,5 @@
 """`Traced` and `TracedArray`, which record what is done to them, and conversion from and to ordinary numbers
 and arrays.
-
-What NumPy's functions do to these values is not said here: `array_functions`, which builds on this module,
-puts the answers into `numpy_answers`.
 """
 
 from __future__ import annotations
@@ -17,67 +14,23 @@ from typing import Any, NoReturn
 import casadi as ca
 import numpy as np
 
+from holonome.tracing.conditions import is_condition, is_whole
+from holonome.tracing.numpy_protocol import AskedByNumPy
 from holonome.tracing.session import NoNumber, refuse, state
 
 NUMBERS = (float, int, np.number, np.bool_, numbers.Real)
 SEQUENCES = (np.ndarray, list, tuple)
 _COMPLEX = (complex, np.complexfloating)
 _PLAIN_NUMBERS = (float, int, bool)
-_CONDITIONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR})
-_WHOLE = _CONDITIONS | {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN}
-_KEEPS_WHOLE = frozenset(
-    {
-        *(ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE),
-        *(ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX, ca.OP_IF_ELSE_ZERO),
-    }
-)
 _SCALAR_METHODS = frozenset(
     {
-        "all",
-        "any",
-        "clip",
-        "dot",
-        "flatten",
-        "max",
-        "mean",
-        "min",
-        "prod",
-        "ravel",
-        "reshape",
-        "sum",
-        "tolist",
-        "transpose",
+        *("all", "any", "clip", "dot", "flatten", "max", "mean"),
+        *("min", "prod", "ravel", "reshape", "sum", "tolist", "transpose"),
     }
 )
 
 unary: Callable[[int, ca.SX], ca.SX] = ca.SX.unary
 binary: Callable[[int, ca.SX, ca.SX], ca.SX] = ca.SX.binary
-
-
-class _NumPyAnswers:
-    """What happens when NumPy is called with traced values."""
-
-    ufunc: Callable[[np.ufunc, str, tuple, dict[str, Any]], Any]
-    function: Callable[[Callable, tuple, dict[str, Any]], Any]
-
-
-numpy_answers = _NumPyAnswers()
-
-
-class _AskedByNumPy:
-    """The protocols by which NumPy leaves its functions to the types of their arguments."""
-
-    __slots__ = ()
-
-    @property
-    def __array_priority__(self) -> float:
-        return 1000.0
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return numpy_answers.ufunc(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Callable, kinds: Any, args: tuple, options: dict[str, Any]) -> Any:
-        return numpy_answers.function(function, args, options)
 
 
 def record_unary(op: int) -> Callable[[Traced], Traced]:
@@ -123,7 +76,7 @@ _add = _operator(ca.OP_ADD, "add")
 _multiply = _operator(ca.OP_MUL, "mul")
 
 
-class Traced(_AskedByNumPy):
+class Traced(AskedByNumPy):
     """A real scalar that records the operations on it.
 
     Parameters
@@ -250,7 +203,7 @@ class Traced(_AskedByNumPy):
 numbers.Real.register(Traced)
 
 
-class TracedArray(_AskedByNumPy, np.ndarray):
+class TracedArray(AskedByNumPy, np.ndarray):
     """Object array whose elements are `Traced` or plain numbers."""
 
     def __getitem__(self, index: Any) -> Any:
@@ -322,7 +275,7 @@ def _usable_index(index: Any) -> Any:
 
 def _looked_up(rows: list[Any], index: Traced) -> Any:
     """The row at a traced position, NaN where there is none."""
-    if not _is_whole(index.sx):
+    if not is_whole(index.sx):
         refuse("it uses a traced value as an index")
     at = np.where(index < 0, index + len(rows), index)  # type: ignore
 
@@ -335,32 +288,12 @@ def _looked_up(rows: list[Any], index: Traced) -> Any:
     return np.where((at >= 0) & (at < len(rows)), within(0, len(rows) - 1), math.nan)
 
 
-def _is_whole(expression: ca.SX) -> bool:
-    """Whether an expression is built so that it can only be a whole number."""
-    known: dict[int, bool] = {}
-
-    def judge(node: ca.SX) -> bool:
-        key = node.element_hash()
-        if key not in known:
-            if node.is_constant():
-                known[key] = float(node).is_integer()
-            else:
-                op, last = node.op(), range(node.n_dep())
-                operands = last[1:] if op == ca.OP_IF_ELSE_ZERO else last
-                known[key] = op in _WHOLE or (
-                    op in _KEEPS_WHOLE and all(judge(node.dep(i)) for i in operands)
-                )
-        return known[key]
-
-    return judge(expression)
-
-
 def _is_condition_or_number(value: Any) -> bool:
     return type(value) is not Traced or _is_condition(value)
 
 
 def _is_condition(value: Any) -> bool:
-    return type(value) is Traced and (value.sx.is_constant() or value.sx.op() in _CONDITIONS)
+    return type(value) is Traced and is_condition(value.sx)
 
 
 def _addresses_element(array: np.ndarray, index: Any) -> bool:

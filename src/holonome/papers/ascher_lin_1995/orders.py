@@ -16,16 +16,9 @@ from holonome.papers.ascher_lin_1995.runs import (
     heun,
 )
 from holonome.papers.ascher_lin_1995.tables import MATRICES
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    run_of,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress, run_of
+from holonome.papers.verdict import Band, Claim
 from holonome.plot import COLOURS
 
 

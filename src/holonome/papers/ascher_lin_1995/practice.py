@@ -6,7 +6,9 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.ascher_lin_1995.runs import PAPER
-from holonome.papers.experiment import NOT_PUBLISHED, Band, Claim, Progress, Row, Table
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 
 RUNS = {
     "auto": (60, "auto"),

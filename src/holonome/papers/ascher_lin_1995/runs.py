@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 import holonome as hn
-from holonome.papers.experiment import (
-    load,
-)
+from holonome.papers.paper import load
 
 PAPER = load("ascher_lin_1995")
 

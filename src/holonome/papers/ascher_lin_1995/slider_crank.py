@@ -8,18 +8,10 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.ascher_lin_1995.runs import CLOSE, PAPER, heun
-from holonome.papers.experiment import (
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-    published,
-    run_of,
-)
+from holonome.papers.figure import Curve, Figure, Panel
+from holonome.papers.paper import Progress, published, run_of
+from holonome.papers.table import Table
+from holonome.papers.verdict import Band, Claim, Row
 from holonome.plot import COLOURS
 
 _CRANK = "Masses, lengths and gravity are not published; taken here: uniform bars with m = ℓ = 1, and 9.81."

@@ -12,19 +12,10 @@ import holonome as hn
 from holonome.papers.ascher_lin_1995.orders import slope_of
 from holonome.papers.ascher_lin_1995.runs import PAPER, errors, example_6_1, example_6_2, heun
 from holonome.papers.ascher_lin_1995.tables import MATRICES
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-    run_of,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress, run_of
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.plot import COLOURS
 
 

@@ -23,15 +23,9 @@ from holonome.papers.ascher_lin_1995.runs import (
     example_6_3,
     heun,
 )
-from holonome.papers.experiment import (
-    Band,
-    Claim,
-    Progress,
-    Row,
-    Table,
-    published,
-    run_of,
-)
+from holonome.papers.paper import Progress, published, run_of
+from holonome.papers.table import Table
+from holonome.papers.verdict import Band, Claim, Row
 
 
 def row_of(

@@ -8,15 +8,9 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.eich_1993.runs import GRAVITY, PAPER, method
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.verdict import Band, Claim
 from holonome.plot import COLOURS
 
 STEPS = 2.0 / 2 ** np.arange(5, 13)

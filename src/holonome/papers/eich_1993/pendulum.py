@@ -18,14 +18,9 @@ from holonome.papers.eich_1993.runs import (
     gain,
     scatter,
 )
-from holonome.papers.experiment import (
-    Band,
-    Claim,
-    Progress,
-    Row,
-    Table,
-    published,
-)
+from holonome.papers.paper import Progress, published
+from holonome.papers.table import Table
+from holonome.papers.verdict import Band, Claim, Row
 
 
 @PAPER.experiment("table-3.1", "errors of the pendulum after 50 periods, without/with projection")

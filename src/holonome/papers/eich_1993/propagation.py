@@ -7,16 +7,9 @@ import numpy as np
 import holonome as hn
 from holonome.papers.eich_1993.orders import guided
 from holonome.papers.eich_1993.runs import FORMULATIONS, GRAVITY, PAPER, method
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    run_of,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress, run_of
+from holonome.papers.verdict import Band, Claim
 from holonome.plot import COLOURS
 
 

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 import holonome as hn
-from holonome.papers.experiment import (
-    load,
-    run_of,
-)
+from holonome.papers.paper import load, run_of
 from holonome.plot import COLOURS
 
 PAPER = load("eich_1993")

@@ -9,19 +9,10 @@ import holonome as hn
 from holonome.dynamics.manifold import Manifold
 from holonome.papers.eich_1993.propagation import ProjectedBDF
 from holonome.papers.eich_1993.runs import GRAVITY, PAPER
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-    run_of,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress, run_of
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.plot import COLOURS
 
 

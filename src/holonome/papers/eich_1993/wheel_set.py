@@ -6,15 +6,9 @@ import numpy as np
 
 import holonome as hn
 from holonome.papers.eich_1993.runs import FORMULATIONS, LABELS, PAPER, STYLES, method
-from holonome.papers.experiment import (
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    run_of,
-)
+from holonome.papers.figure import Curve, Figure, Panel
+from holonome.papers.paper import Progress, run_of
+from holonome.papers.verdict import Band, Claim
 
 
 def wheel_set(projection: str, tolerance: float, end: float, integrator: hn.BDF | None = None) -> hn.Solution:

@@ -17,10 +17,12 @@ from pathlib import Path
 from string import Template
 
 from holonome import __version__, papers
-from holonome.papers.experiment import Item, Misprint, Paper, spoken
+from holonome.papers.experiment import spoken
+from holonome.papers.paper import Paper
 from holonome.papers.report.article import article
 from holonome.papers.report.html import anchor, prose, tag
 from holonome.papers.report.result import COUNTED, Failure, Result, counted, link, time_text
+from holonome.papers.verdict import Item, Misprint
 
 __all__ = ["Failure", "write"]
 

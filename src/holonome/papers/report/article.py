@@ -11,21 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from holonome import papers
-from holonome.papers.experiment import (
-    DIFFERS,
-    FAILS,
-    FITTED,
-    HOLDS,
-    NOT_PUBLISHED,
-    REPRODUCED,
-    Claim,
-    Experiment,
-    Figure,
-    Row,
-    spoken,
-)
+from holonome.papers.experiment import Experiment, spoken
+from holonome.papers.figure import Figure
 from holonome.papers.report.html import anchor, capital, number_text, prose, tag
 from holonome.papers.report.result import KINDS, Failure, Result, time_text
+from holonome.papers.verdict import DIFFERS, FAILS, FITTED, HOLDS, NOT_PUBLISHED, REPRODUCED, Claim, Row
 from holonome.plot import COLOURS
 
 SIGNS = {REPRODUCED: "✓", FITTED: "≈", DIFFERS: "≠", NOT_PUBLISHED: "○", HOLDS: "✓", FAILS: "✗"}

@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from html import escape
 
 from holonome import papers
-from holonome.papers.experiment import (
-    DIFFERS,
-    FAILS,
-    FITTED,
-    HOLDS,
-    NOT_PUBLISHED,
-    REPRODUCED,
-    Experiment,
-    spoken,
-)
+from holonome.papers.experiment import Experiment, spoken
 from holonome.papers.report.html import anchor, tag
+from holonome.papers.verdict import DIFFERS, FAILS, FITTED, HOLDS, NOT_PUBLISHED, REPRODUCED
 
 KINDS = {
     REPRODUCED: "good",

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 
 import holonome as hn
-from holonome.papers.experiment import (
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-)
+from holonome.papers.figure import Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.wang_hou_modnak_2011.runs import PAPER, model, simulate
 from holonome.plot import COLOURS
 

@@ -5,18 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import cumulative_simpson
 
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.wang_hou_modnak_2011.convergence import bound, constants
 from holonome.papers.wang_hou_modnak_2011.runs import PAPER, simulate
 from holonome.plot import COLOURS

@@ -6,15 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from holonome.papers.experiment import (
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Progress,
-    Row,
-    Table,
-    published,
-)
+from holonome.papers.paper import Progress, published
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.wang_hou_modnak_2011.runs import (
     ORDER_CRITERION,
     ORDERS,

@@ -6,14 +6,9 @@ import numpy as np
 
 import holonome as hn
 from holonome.mechanisms import Example
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-)
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.verdict import Claim
 from holonome.papers.yen_petzold_1996.runs import PAPER, methods, simulate
 from holonome.papers.yen_petzold_1996.tables import BUSHING_DATA
 from holonome.plot import COLOURS

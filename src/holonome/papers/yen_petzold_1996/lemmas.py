@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holonome.papers.experiment import (
-    LOGARITHMIC,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-)
-from holonome.papers.verdict import Band
+from holonome.papers.figure import LOGARITHMIC, Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.verdict import Band, Claim
 from holonome.papers.yen_petzold_1996.figures import METHOD_COLOURS
 from holonome.papers.yen_petzold_1996.runs import PAPER
 from holonome.papers.yen_petzold_1996.step import off_the_manifold, swinging

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 
 import holonome as hn
 from holonome.mechanisms import Example
-from holonome.papers.experiment import (
-    DIFFERS,
-    NOT_PUBLISHED,
-    Claim,
-    Progress,
-    Row,
-    load,
-    published,
-    run_of,
-)
-from holonome.papers.verdict import Band, Condition
+from holonome.papers.paper import Progress, load, published, run_of
+from holonome.papers.verdict import DIFFERS, NOT_PUBLISHED, Band, Claim, Condition, Row
 
 PAPER = load("yen_petzold_1996")
 

@@ -8,17 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 import holonome as hn
-from holonome.papers.experiment import (
-    NOT_PUBLISHED,
-    Band,
-    Claim,
-    Curve,
-    Figure,
-    Panel,
-    Progress,
-    Row,
-    Table,
-)
+from holonome.papers.figure import Curve, Figure, Panel
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.yen_petzold_1996.figures import METHOD_COLOURS
 from holonome.papers.yen_petzold_1996.runs import PAPER, SYMBOLS, counts, methods, simulate
 from holonome.papers.yen_petzold_1996.step import Step, off_the_manifold, swinging

@@ -9,14 +9,9 @@ from functools import partial
 import numpy as np
 
 import holonome as hn
-from holonome.papers.experiment import (
-    NOT_PUBLISHED,
-    Claim,
-    Progress,
-    Row,
-    Table,
-)
-from holonome.papers.verdict import Band, Condition
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Condition, Row
 from holonome.papers.yen_petzold_1996.runs import (
     ALL_COUNTS,
     COUNTED,

@@ -7,7 +7,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from holonome.papers.experiment import NOT_PUBLISHED, Band, Claim, Progress, Row, Table
+from holonome.papers.paper import Progress
+from holonome.papers.table import Table
+from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.yen_petzold_1996.runs import PAPER
 from holonome.papers.yen_petzold_1996.step import Step
 
