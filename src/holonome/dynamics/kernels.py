@@ -35,6 +35,7 @@ from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call, pointer, run_kernel
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK, PARAMETERS, SINGULAR, Context
+from holonome.machine.deferred import Deferred
 from holonome.machine.kernel import OPTIMISED_UP_TO, Kernel
 from holonome.machine.layout import CHECKED, appended
 from holonome.problem.solved_variables import KernelExpressions
@@ -138,6 +139,11 @@ class Kernels:
         return self.system.kernel("unknowns", emitted.unknowns).address
 
     @made_once
+    def _pieces_when_needed(self) -> Deferred:
+        """The dense kernels are called where others find the matrix singular, in most runs never."""
+        return Deferred("pieces", lambda: self.pieces)
+
+    @made_once
     def pieces(self) -> int:
         return (
             scattered_pieces.address
@@ -169,7 +175,8 @@ class Kernels:
         """What contexts begin with, and the number of zeros that follow."""
         n, m, mg, states = self.n, self.rows, self.position_rows, len(self.system.states)
         template = self.system.context(extra)
-        Context.set(template, coordinates=n, states=states, position_rows=mg, rows=m, pieces=self.pieces)
+        pieces = self.pieces if self.dense or self.sparse else self._pieces_when_needed.address
+        Context.set(template, coordinates=n, states=states, position_rows=mg, rows=m, pieces=pieces)
         Context.set(template, rank=m, usual_rank=m)
         sparse = self._saddle.memory if self.sparse else np.zeros(0)
         template = appended(template, Context, 0, left_out=np.zeros(m), sparse=sparse)
