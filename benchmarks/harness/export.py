@@ -7,7 +7,7 @@ the last form only::
 
     index 1   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   C v′ + γ = 0,      k(t, q, u) = 0
     index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
-    index 3   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   g(t, q) = 0 and the rows of w without g,   k(t, q, u) = 0
+    index 3   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   g(t, q) = 0,       k(t, q, u) = 0,   h(t, q, v) = 0
     GGL       q′ − v + Gᵀ μ = 0,   M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0,   g(t, q) = 0
 
 The same as 𝓜 Y′ = F(t, Y) with a constant matrix 𝓜, for codes that need one: where M depends on q, the
