@@ -264,7 +264,7 @@ def trusted_codes() -> str:
             [
                 problem.replace("_", " "),
                 _time(ours),
-                *(f"{r:.2g}" if math.isfinite(r) else "–" for r in ratios),
+                *(f"{r:.2g}" if r < 10 else f"{r:.0f}" if math.isfinite(r) else "–" for r in ratios),
             ]
         )
     return table(["problem", "our default", *FORTRAN], rows)

@@ -1,4 +1,4 @@
-"""holonome beside the codes that the field trusts, on nine problems at three errors.
+"""holonome beside the codes that the field trusts, on eight problems at three errors.
 
     python benchmarks/peers.py setup --fortran FOLDER [--sundials ARCHIVE]
     python benchmarks/trusted.py [--out benchmarks/results/trusted.csv] [--quick]
@@ -23,7 +23,6 @@ PROBLEMS = (
     "wheelset",
     "bushing",
     "bushing_pendulum",
-    "suspension",
     "controlled",
 )
 PEERS = ("holonome", "fortran", "sundials -O3")

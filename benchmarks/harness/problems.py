@@ -98,19 +98,6 @@ def _duplicated() -> Problem:
     )
 
 
-def _suspension() -> Problem:
-    suspension = hn.mechanisms.double_wishbone(bushings=True)
-    return Problem(
-        "suspension",
-        "Double-wishbone suspension on stiff bushings, over a bump, 1 s",
-        suspension.system,
-        1.0,
-        suspension.q0,
-        suspension.v0,
-        stiff=True,
-    )
-
-
 def _controlled() -> Problem:
     """A four-bar linkage whose crank a stiff controller turns: time constants of 2·10⁻⁷ and 10⁻¹ s."""
     base = hn.mechanisms.four_bar()
@@ -199,7 +186,6 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "four_bar": _mechanism("four_bar", "Four-bar linkage, 10 s"),
     "bushing": _mechanism("two_body_bushing", "Two bodies with a bushing, 1 s"),
     "bushing_pendulum": _rod,
-    "suspension": _suspension,
     "controlled": _controlled,
     "wheelset": _mechanism("wheelset", "Wheel set, 1 s", end=1.0),
     "kepler": _mechanism("kepler", "Kepler's problem with two invariants, 5 revolutions"),
