@@ -423,3 +423,15 @@ def test_control_is_optional():
         assert np.allclose(lin.to_control().A, lin.A)
     with pytest.raises(hn.ModelError, match="inputs: there are none"):
         hn.linearize(hoop(), [0.0]).to_scipy()
+
+
+def test_python_control_has_the_same_poles_and_response():
+    control = pytest.importorskip("control", reason="python-control is not installed: pip install control")
+    spring = hn.System(2.0, lambda q, v, u: u.push - 8 * q - 0.4 * v, inputs={"push": 0.0}, names=["x"])
+    lin = hn.linearize(spring, [0.0], outputs=["x", "x'"])
+    given = lin.to_control()
+    assert given.input_labels == ["push"]
+    np.testing.assert_allclose(np.sort_complex(given.poles()), np.sort_complex(np.linalg.eigvals(lin.A)))
+    hertz = np.array([0.1, 0.3, 1.0])
+    theirs = control.frequency_response(given, 2 * np.pi * hertz).frdata
+    np.testing.assert_allclose(theirs, lin.response(hertz).values, rtol=1e-12)

@@ -26,7 +26,7 @@ from holonome.locks import cached_property
 from holonome.problem.system import System
 
 if TYPE_CHECKING:
-    from holonome.analysis.continuation import Branch
+    from holonome.analysis.branch import Branch
     from holonome.analysis.linearisation import Linearization
     from holonome.results.solution import Solution
 

@@ -272,6 +272,23 @@ class System(StatedSystem):
     roles: ClassVar[dict[str, str]] = {}
     """What its functions are called in messages, where not by their names here."""
 
+    def released(self, *names: str) -> System:
+        """The system without these constraints, for a run in which they are locked later: a latch that is
+        open, a clutch that slips.
+
+        A name is that of a row or of a joint; the actions of events release and lock by the same names.
+
+        Examples
+        --------
+        >>> import holonome as hn
+        >>> pendulum = hn.mechanisms.pendulum().system
+        >>> pendulum.m, pendulum.released("rod").m
+        (1, 0)
+        """
+        from holonome.dynamics.switched import released
+
+        return released(self, names)
+
     def at(
         self,
         t: Any,

@@ -93,7 +93,7 @@ class ForwardRun(Run):
         memory[stepper.given[0]] = y
         self._renew_context()
         self.t0, self.t1, self.first, self.begun = t, t1, y, False
-        self.trusted = trusted is not None
+        self.trusted, self.repaired = trusted is not None, 0.0
         if trusted:
             stepper.left_out = trusted
         self.poles, self.full = (), []

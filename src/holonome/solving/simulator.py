@@ -12,6 +12,7 @@ import numpy as np
 from holonome.arguments import checked, shown
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.state import State
+from holonome.dynamics.switched import SwitchedSystem, base_of
 from holonome.errors import HolonomeError, ModelError, StepFailed
 from holonome.integrators import loop
 from holonome.integrators.loop import RunState
@@ -206,7 +207,7 @@ class Simulator:
             t0,
         )
         self._pieces: ForwardPieces | None = None
-        if system.contacts or any(event.action is not None for event in task.events):
+        if system.contacts or isinstance(system, SwitchedSystem) or any(e.action for e in task.events):
             self._pieces = ForwardPieces(task, chosen, projection, step)
         else:
             self._run = ForwardRun(task)
@@ -460,7 +461,8 @@ class Simulator:
         """
         run, (first, flat) = self._run, self._first
         before, place = run.flat.copy(), None if self._pieces is None else self._pieces.place()
-        system = self.system.with_values(flat[: self.system.parameters.size])
+        system = self._task.system
+        system = system.with_values(flat[: system.parameters.size])
         for argument, values in (("parameters", parameters), ("inputs", inputs)):
             if values is not None:
                 system = system.with_parameters(**system.parameters.own(argument, values))
@@ -497,7 +499,7 @@ class Simulator:
     @property
     def system(self) -> Any:
         """The system, with the parameters and inputs of now."""
-        return self._run.present_system() if self._pieces is None else self._pieces.present_system()
+        return base_of((self._run if self._pieces is None else self._pieces).present_system())
 
     @property
     def _solved(self) -> Any:
@@ -532,7 +534,7 @@ class Simulator:
         known = {"system": self.system, "method": task.name, "status": 0, "outcome": "a state"}
         tolerances = {"rtol": task.rtol, "atol": task.atol}
         points = {"t": np.array([self.t]), "states": self.y[np.newaxis]}
-        if self._task.system.contacts:
+        if self._pieces is not None:
             points |= {"pieces": (Piece(0, self.system, self._solved),), "impacts": self.impacts}
         return Solution({**known, **counts, **tolerances, **points})
 
@@ -602,9 +604,9 @@ class Simulator:
     def impacts(self) -> Impacts:
         """The impacts during the last step."""
         pieces = self._pieces
-        if pieces is None or pieces.contacts is None:
-            raise ModelError("impacts: the system has no contacts; give it contacts=[...]")
-        return pieces.contacts.impacts.impacts()
+        if pieces is None:
+            raise ModelError("impacts: the system has no contacts, and no event acts; give it contacts=[...]")
+        return pieces.impacts.impacts()
 
     def contact(self, name: str) -> Any:
         """A contact now: ``sim.contact("floor").force``, ``.gap``, ``.slip``, ``.status``."""
@@ -632,7 +634,7 @@ class Simulator:
 
     @property
     def _now(self) -> Now:
-        if self._task.system.contacts:
+        if self._pieces is not None:
             return Now.of(self.solution)
         return Now(self.system, self.t, self)
 
