@@ -151,6 +151,7 @@ QUICK = {
     "digits.py": ["record", "OUT", "--only", "pendulum / auto / points"],
     "ensembles.py": ["--quick", "--out", "OUT"],
     "ensembles_gpu.py": ["prepare", "--quick", "FOLDER"],
+    "first_use.py": ["--quick", "--out", "OUT"],
     "fixed_steps.py": ["--quick", "--out", "OUT"],
     "foundation.py": ["--quick", "--out", "OUT"],
     "methods.py": ["--quick", "--out", "OUT"],

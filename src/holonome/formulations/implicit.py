@@ -186,7 +186,7 @@ class ImplicitKernels:
     """Addresses of the kernels of a formulation for one system."""
 
     def __init__(self, system: System, name: str, residual: Callable[[Model], Residual]) -> None:
-        self.system, self.name, self.residual = system, name, residual(system.model)
+        self.system, self.name, self.residual = system, name, residual(system.lean)
         self.size = self.residual.size
         self._lengths: dict[str, int] = {}
 
@@ -203,7 +203,7 @@ class ImplicitKernels:
 
     def _by_unknowns(self) -> ca.SX:
         """What the unknowns of the system, which follow q, add to ∂F/∂q."""
-        r, model = self.residual, self.system.model
+        r, model = self.residual, self.system.lean
         if not model.u.numel():
             return ca.SX(self.size, self.size)
         u_q = ca.substitute(model.u_q, model.q, r.Y[: model.n])
@@ -211,7 +211,7 @@ class ImplicitKernels:
 
     def _by_supplied_values(self) -> ca.SX:
         """What functions that cannot be traced add to ∂F/∂q and ∂F/∂v."""
-        r, model = self.residual, self.system.model
+        r, model = self.residual, self.system.lean
         if not self.system.supplied:
             return ca.SX(self.size, self.size)
         state = model.y.numel()
@@ -266,7 +266,7 @@ class ImplicitKernels:
         return length["residual"] + length["solution"], length["factors"]
 
     def _address(self, what: str, build) -> int:
-        kernel = self.system.kernel(f"{self.name}: {what}", build)
+        kernel = self.system.kernel(f"{self.name}: {what}", build, lean=True)
         self._lengths[what] = kernel.instructions
         return kernel.address
 
