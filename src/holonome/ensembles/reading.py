@@ -130,7 +130,9 @@ def usual_chunk(study: Study, device: Any) -> int:
     little memory and it is often told how far it is.
     """
     times = 1 if study.times is None else study.times.size
-    size = 8 * (times * study.observed.size + LAST + study.system.state_size)
+    size = 8 * (
+        times * study.observed.size + LAST + study.system.state_size + len(study.observed.names_along)
+    )
     if device == "cuda" and not study.obstacle:
         return max(1, min(_ON_CARD, 16 * _BYTES // size))
     few = max(_FEWEST, -(-study.design.members // _CHUNKS))

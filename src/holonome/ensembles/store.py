@@ -31,7 +31,7 @@ except ImportError:  # on Windows two processes may compute the same chunk; what
 _LONGEST = 240
 """Bytes of a message."""
 
-_NUMBERS = {"end": float, "event": np.int16, "steps": np.int32}
+_NUMBERS = {"end": float, "event": np.int16, "steps": np.int32, "singular": np.int16}
 _WAIT = 0.2
 _MARKS = "progress"
 """A group in the store, in whose folder the marks lie."""
@@ -83,11 +83,11 @@ class Store:
         group = _zarr().open_group(self.folder, mode="a")
         group.require_group(_MARKS)
         times = () if study.times is None else (study.times.size,)
-        over_time = ("t",) * len(times)
-        for quantity in study.observed.quantities:
-            own = (quantity.size,) if quantity.labels else ()
-            names = ("state" if quantity.name in "sx" else "coordinate",) * len(own)
-            self._array(group, quantity.name, float, (*times, *own), (*over_time, *names))
+        for kept in study.observed.kept(bool(times)):
+            own = (len(kept.labels),) if kept.labels else ()
+            names = ("state" if kept.name in "sx" else "coordinate",) * len(own)
+            over_time = ("t",) * kept.over_time
+            self._array(group, kept.name, float, (*times * kept.over_time, *own), (*over_time, *names))
         for name, kind in _NUMBERS.items():
             self._array(group, name, kind, (), ())
         self._array(group, "message", np.uint8, (_LONGEST,), ("letter",))
@@ -150,8 +150,7 @@ class Store:
         }
         names = [name for name in group.array_keys() if not name.startswith("over.")]
         kept = {name: group[name][span] for name in names if name not in (*_NUMBERS, "message", "t")}
-        end, event, steps = (group[name][span] for name in _NUMBERS)
-        return Rows(kept, end, event, steps, messages)
+        return Rows(kept, *(group[name][span] for name in _NUMBERS), messages)
 
     def write(self, first: int, rows: Rows) -> None:
         """Keep a chunk; nothing happens if it is there."""
