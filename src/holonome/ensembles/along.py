@@ -52,8 +52,9 @@ def maximum(function: Callable) -> AlongTheWay:
     """The largest value of a function during a run, for ``keep``; under the name that ends with ``_time``,
     when it is reached, at first.
 
-    Between the steps, too: each step in which the rate of the function changes its sign is made smaller, until
-    the value is known to a thousandth of ``rtol``, relative to the largest absolute value.
+    Between the ends of steps, too: a step in which the rate of the function changes its sign is made smaller
+    until the value is known to a thousandth of ``rtol``, relative to the largest absolute value.  The motion
+    itself is known to its tolerance: which of several equal maxima is the first is not.
 
     Examples
     --------
@@ -87,8 +88,8 @@ def minimum(function: Callable) -> AlongTheWay:
 def mean(function: Callable) -> AlongTheWay:
     """The mean of a function over the time of a run, ∫ f dt / (t₁ − t₀), for ``keep``.
 
-    The integral is one more state: of the order of the method, with its own error estimate, whose scale is the
-    largest |f| so far times the time of the run.
+    The integral is one more state: of the order of the method, with its own error estimate, whose scale is
+    the largest |f| so far times the time of the run.
 
     Examples
     --------

@@ -105,7 +105,7 @@ class Lane:
         self.length, self.longest = cells("length", lengths), cells("longest", lengths)
         search = "searching guess beyond low high side which searched hint hints ended t_begin"
         rank = (
-            "r_behind r_before step_before armed fell singular low_end high_end inner outer at_inner at_outer"
+            "r_behind r_before step_before armed fell singular low_end high_end inner at_low at_high at_inner"
         )
         for name in f"{search} {rank}".split():
             setattr(self, name, cells(name))
@@ -152,9 +152,9 @@ class Lane:
     low_end: Cells
     high_end: Cells
     inner: Cells
-    outer: Cells
+    at_low: Cells
+    at_high: Cells
     at_inner: Cells
-    at_outer: Cells
     correction: Cells
     previous: Cells
     pending: Cells

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from holonome.ensembles.lane_step import StepInLanes
 from holonome.integrators.rank_watch import SINGULAR_BELOW
 from holonome.machine.code import Cells, Mask, Real, larger, select, smaller
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_HALVINGS = 30
+_PARABOLAS = 10
+_APART = 0.02
+"""Distance of another point where a parabola has its least value at a point that is known."""
 
 
 class RankInLanes(StepInLanes):
@@ -76,42 +75,64 @@ class RankInLanes(StepInLanes):
         self.armed[0] = select(accept & (r > 10 * SINGULAR_BELOW), 1.0, self.armed[0])
 
     def _look_for_fall(self, t: Real, step: Real, suspect: Mask, r: Real) -> None:
-        """By a few points inside the step, and where these show a dip, by its least value."""
-        behind = self.r_behind[0]
+        """By a point in the middle; where that shows a dip, by two more, and where these do, by the least
+        value.  Only lanes that need it cost time, but all wait for them.
+        """
+        behind, code = self.r_behind[0], self.code
         least, largest = smaller(r, behind), larger(r, behind)
         middle = self._root_at(t, step, 0.5)
-        dips = (least <= 0.25 * largest) | (middle <= 0.425 * (least + largest))
-        for x in (0.25, 0.75):
-            least = smaller(least, self._root_at(t, step, x))
-        suspect = suspect & dips & (smaller(least, middle) <= 0.35 * largest)
-        with self.code.when(suspect.any()):
-            self._least_root(t, step)
-            low, place = smaller(self.at_inner[0], self.at_outer[0]), t + step * self.inner[0]
+        suspect = suspect & ((least <= 0.25 * largest) | (middle <= 0.425 * (least + largest)))
+        with code.when(suspect.any()):
+            early, late = (self._root_at(t, step, x) for x in (0.25, 0.75))
+            lowest = smaller(smaller(least, middle), smaller(early, late))
+            suspect = suspect & (lowest <= 0.35 * largest)
+            first, last = early < smaller(middle, late), late < smaller(early, middle)
+
+            def among(a: Real | float, b: Real | float, c: Real | float) -> Real:
+                return select(first, a, select(last, c, code.number(b) if isinstance(b, float) else b))
+
+            self.low_end[0], self.inner[0], self.high_end[0] = (
+                among(0.25 * k, 0.25 * (k + 1), 0.25 * (k + 2)) for k in range(3)
+            )
+            self.at_low[0] = self._squared(among(behind, early, middle))
+            self.at_inner[0] = self._squared(among(early, middle, late))
+            self.at_high[0] = self._squared(among(middle, late, r))
+            self._least_root(t, step, suspect)
+            place = t + step * self.inner[0]
             far = abs(place - self.fell[0]) > 0.02 * abs(step)
-            new = suspect & (low < SINGULAR_BELOW) & (self.armed[0] > 0.5) & far
+            low = self.at_inner[0] < SINGULAR_BELOW**2
+            new = suspect & low & (self.armed[0] > 0.5) & far
             self.singular[0] = self.singular[0] + new.as_number()
             self.fell[0] = select(new, place, self.fell[0])
             self.armed[0] = select(new, 0.0, self.armed[0])
 
-    def _least_root(self, t: Real, step: Real) -> None:
-        """Golden section for the least r, whose place and value stay in ``inner`` and ``at_inner``."""
-        self.low_end[0], self.high_end[0], self.turn[0] = 0.0, 1.0, 0.0
-        self.inner[0], self.outer[0] = 1 - _GOLDEN, _GOLDEN
-        self.at_inner[0], self.at_outer[0] = (self._root_at(t, step, x) for x in (1 - _GOLDEN, _GOLDEN))
+    def _squared(self, value: Real) -> Real:
+        return value * value
+
+    def _least_root(self, t: Real, step: Real, suspect: Mask) -> None:
+        """Parabolas through three points of r², which is one where r is straight; the place and the least
+        value stay in ``inner`` and ``at_inner``.
+        """
+        self.turn[0] = suspect.as_number() * _PARABOLAS
         with self.code.loop() as loop:
-            loop.leave(self.code.lanes.all_true((self.turn[0] > _HALVINGS - 0.5).name))
-            left = self.at_inner[0] < self.at_outer[0]
-            a, b = (
-                select(left, self.low_end[0], self.inner[0]),
-                select(left, self.outer[0], self.high_end[0]),
-            )
-            kept, at_kept = (
-                select(left, x, y)
-                for x, y in ((self.inner[0], self.outer[0]), (self.at_inner[0], self.at_outer[0]))
-            )
-            new = select(left, b - _GOLDEN * (b - a), a + _GOLDEN * (b - a))
-            at_new = self._root_at(t, step, new)
-            self.low_end[0], self.high_end[0] = a, b
-            self.inner[0], self.outer[0] = select(left, new, kept), select(left, kept, new)
-            self.at_inner[0], self.at_outer[0] = select(left, at_new, at_kept), select(left, at_kept, at_new)
-            self.turn[0] = self.turn[0] + 1.0
+            loop.leave(self.code.lanes.all_true((self.turn[0] < 0.5).name))
+            open_ = self.turn[0] > 0.5
+            a, b, c = self.low_end[0], self.inner[0], self.high_end[0]
+            below, least, above = self.at_low[0], self.at_inner[0], self.at_high[0]
+            left, right = (b - a) * (least - above), (b - c) * (least - below)
+            move = -0.5 * ((b - a) * left - (b - c) * right) / (left - right)
+            side = select(c - b > b - a, _APART * (c - b), _APART * (a - b))
+            small = ~(abs(move) > abs(side))
+            x = b + select(small, side, smaller(larger(move, 0.9 * (a - b)), 0.9 * (c - b)))
+            root = self._root_at(t, step, x)
+            new = root * root
+            lower, behind = new < least, x < b
+            self.low_end[0] = select(open_, select(lower, select(behind, a, b), select(behind, x, a)), a)
+            self.high_end[0] = select(open_, select(lower, select(behind, b, c), select(behind, c, x)), c)
+            at_a = select(lower, select(behind, below, least), select(behind, new, below))
+            at_c = select(lower, select(behind, least, above), select(behind, above, new))
+            self.at_low[0], self.at_high[0] = select(open_, at_a, below), select(open_, at_c, above)
+            self.inner[0] = select(open_ & lower, x, b)
+            self.at_inner[0] = select(open_ & lower, new, least)
+            done = (self.at_inner[0] < SINGULAR_BELOW**2) | (small & ~lower)
+            self.turn[0] = select(open_ & ~done, self.turn[0] - 1.0, 0.0)

@@ -126,7 +126,7 @@ class SearchInLanes(RankInLanes):
         x = smaller(larger((begin_at - end_at + up) / (up - down), 0.0), 1.0)
         touch = _TOUCHES * self.reach[i]
         dips = (down < 0.0) & (up > 0.0) & (end_at > 0.0) & (begin_at <= touch - _CLOSE * down * x)
-        touched = dips & (smaller(begin_at, end_at) <= touch)
+        touched = dips & (end_at <= touch)
         if i >= self.ends:
             still = ~(abs(self.best[i]) >= 0.0)  # NaN: not yet passed
             changes, dips, touched = changes & still, dips & still, touched & still

@@ -11,8 +11,8 @@ Lanes do not see each other: what a lane computes depends on its own trajectory 
 
 A lane begins a trajectory with a step of size 0, which evaluates the rates and brings the start onto the
 manifold.  It ends steps at the times of output.  Where an event ends the run, or a passage or an extreme is
-wanted, the step across it is repeated with other sizes until it is bracketed.  A lane that is done writes its result and takes
-the next trajectory, whose number it gets from a counter that all threads share.
+wanted, the step across it is repeated with other sizes until it is bracketed.  A lane that is done writes its
+result and takes the next trajectory, whose number it gets from a counter that all threads share.
 
 What this loop does not treat itself it hands over, by a status: stiffness, singular positions, inconsistent
 starts, steps that become too small.

@@ -150,7 +150,8 @@ class Store:
         }
         names = [name for name in group.array_keys() if not name.startswith("over.")]
         kept = {name: group[name][span] for name in names if name not in (*_NUMBERS, "message", "t")}
-        return Rows(kept, *(group[name][span] for name in _NUMBERS), messages)
+        numbers = {name: group[name][span] for name in _NUMBERS}
+        return Rows(kept=kept, messages=messages, **numbers)
 
     def write(self, first: int, rows: Rows) -> None:
         """Keep a chunk; nothing happens if it is there."""
