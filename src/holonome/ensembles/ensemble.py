@@ -17,7 +17,7 @@ from holonome.ensembles import devices
 from holonome.ensembles.dataset import Collected, as_dataset
 from holonome.ensembles.design import read_design
 from holonome.ensembles.observed import read_observed
-from holonome.ensembles.reading import FirstStart, refuse_times, usual_chunk, wanted_times
+from holonome.ensembles.reading import FirstStart, refuse_times, refuse_twice, usual_chunk, wanted_times
 from holonome.ensembles.reductions import Reduction, read_reduction
 from holonome.ensembles.store import Store
 from holonome.ensembles.study import Rows, Study
@@ -296,6 +296,18 @@ def ensemble(
     by_name = hasattr(made, "joints") or getattr(made, "mechanism", None) is not None
     drawn = None if members is None else checked("members", members)
     design = read_design(shared, over, drawn, checked("seed", seed), by_name)
+    observed = read_observed(shared, keep, until)
+    refuse_twice(
+        design,
+        observed,
+        q0=q0,
+        v0=v0,
+        s0=s0,
+        start=start,
+        speed=speed,
+        parameters=parameters,
+        inputs=inputs,
+    )
     t0, t1 = arguments.time_span(t_span)
     first = FirstStart(shared, made, design, t0)
     y0 = first.state(q0, v0, s0, start, speed)
@@ -306,7 +318,6 @@ def ensemble(
     else:
         atol = arguments.absolute_tolerances(atol, shared.n, shared.levels, len(shared.states))
     resolve(method, "all", shared)
-    observed = read_observed(shared, keep, until)
     if t_eval is not None and not observed.quantities:
         raise ValueError("t_eval: nothing in keep is of a time, so it has no effect; leave it out")
     study = Study(

@@ -212,6 +212,8 @@ def read_observed(system: Any, keep: Any, until: Any) -> Observed:
                 )
             if name in RESERVED:
                 raise ValueError(f"keep: the name {name!r} is taken; choose another")
+            if not name or "/" in name or name.startswith((".", "__", "over.")):
+                raise ValueError(f"keep: {name!r} cannot be the name of an array in a store; choose another")
             if whole:
                 along.append((name, function))
             else:

@@ -41,6 +41,25 @@ class OtherStudy(HolonomeError, ValueError):
     """The store holds results of something else."""
 
 
+class UnwritableStore(HolonomeError, OSError):
+    """The store cannot be made, read or written: no such folder, no permission, no space left."""
+
+
+@contextlib.contextmanager
+def _told(folder: Path | str, doing: str) -> Iterator[None]:
+    """Errors of the disk, with what they mean for the study."""
+    try:
+        yield
+    except HolonomeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnwritableStore(
+            f"store: {str(folder)!r} cannot be {doing}: {reason}; chunks that are complete stay, and a later "
+            "run goes on from there"
+        ) from error
+
+
 def _zarr() -> Any:
     try:
         return importlib.import_module("zarr")
@@ -60,6 +79,11 @@ class Store:
     def opened(cls, folder: str, study: Study, chunk: int) -> Store:
         """The store in this folder, made if there is none; OtherStudy if it belongs to another study."""
         _zarr()
+        with _told(folder, "opened"):
+            return cls._opened_in(folder, study, chunk)
+
+    @classmethod
+    def _opened_in(cls, folder: str, study: Study, chunk: int) -> Store:
         path = Path(folder)
         marks = path / _MARKS
         if path.exists() and not marks.exists() and any(path.iterdir()):
@@ -155,8 +179,11 @@ class Store:
 
     def write(self, first: int, rows: Rows) -> None:
         """Keep a chunk; nothing happens if it is there."""
-        if self.is_done(first):
-            return
+        with _told(self.folder, "written"):
+            if not self.is_done(first):
+                self._write(first, rows)
+
+    def _write(self, first: int, rows: Rows) -> None:
         group, span = self._opened(), slice(first, first + rows.count)
         for name, values in rows.kept.items():
             group[name][span] = values
