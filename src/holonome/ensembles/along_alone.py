@@ -6,6 +6,7 @@ differ; extremes are looked for at points of each step, and between those around
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,14 @@ from scipy.optimize import minimize_scalar
 
 from holonome.ensembles.along import MEAN, PASSAGE, AlongTheWay
 from holonome.ensembles.observed import Observed
+from holonome.errors import StepFailed
 
 _POINTS = 16
 """Inside a step at which extremes are looked for."""
 _HALVINGS = 20
 _MOST_PEAKS = 200
+_BESIDE = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
+"""How far beside a singular position a point is taken, on the way to the middle of the run."""
 _RULES = [np.polynomial.legendre.leggauss(order) for order in (5, 8)]
 
 
@@ -65,7 +69,7 @@ def _along(observed: Observed, i: int, sol: Any) -> Callable[[np.ndarray], np.nd
     parameters[: system.parameters.size] = system.parameters.flat
 
     def values(times: np.ndarray) -> np.ndarray:
-        parts = sol.sol(times)
+        times, parts = _parts_at(sol, times)
         states = np.vstack(parts if isinstance(parts, tuple) else [parts])
         rates, multipliers = np.zeros((system.state_size, times.size)), np.zeros((system.m, times.size))
         if needs:
@@ -77,6 +81,24 @@ def _along(observed: Observed, i: int, sol: Any) -> Callable[[np.ndarray], np.nd
         return np.array(function(times[None, :], states, columns, rates, multipliers)).ravel()
 
     return values
+
+
+def _parts_at(sol: Any, times: np.ndarray) -> tuple[np.ndarray, Any]:
+    """The state at these times; where there is none, in a singular position, at one close by."""
+    try:
+        return times, sol.sol(times)
+    except RuntimeError:
+        if times.size > 1:
+            each = [_parts_at(sol, times[k : k + 1]) for k in range(times.size)]
+            found = [parts if isinstance(parts, tuple) else (parts,) for _, parts in each]
+            joined = tuple(np.hstack(part) for part in zip(*found, strict=True))
+            return np.hstack([time for time, _ in each]), joined if len(joined) > 1 else joined[0]
+    low, high = sol.sol.record.t0, sol.sol.record.t_end
+    for apart in _BESIDE:
+        beside = times + apart * (0.5 * (low + high) - times)
+        with contextlib.suppress(RuntimeError):
+            return beside, sol.sol(beside)
+    raise StepFailed(f"the system could not be evaluated near t = {times[0]:.9g}")
 
 
 def _mean(function: Callable[[np.ndarray], np.ndarray], times: np.ndarray, rtol: float) -> float:

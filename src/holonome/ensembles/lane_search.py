@@ -10,8 +10,9 @@ an approximation of the state at a few nodes inside.  What is looked for is a ze
 
 The first of them, by linear interpolation, is bracketed between t and ``beyond``, where t moves on with the
 steps that end short of it.  The next size follows from the Illinois variant of regula falsi, later from
-bisection.  If nodes show a change that the ends do not show, or more of them, the step is repeated up to the
-first of those nodes.
+bisection.  Extremes are not aimed at, as symmetric mechanisms have them in singular positions, but brackets
+on both sides of them; the cubic through their ends gives the value.  If nodes show a change that the ends do
+not show, or more of them, the step is repeated up to the first of those nodes.
 """
 
 from __future__ import annotations
@@ -142,8 +143,21 @@ class SearchInLanes(RankInLanes):
         x = smaller(larger((new - old - down) / (up - down), 0.0), 1.0)
         fine = self._fine(i)
         beyond = old + up * x > larger(self.best[i], new) + fine
-        settled = small | (smaller(up, -down) <= fine)
+        apart = abs(old + 0.5 * up * x - (new + 0.5 * down * (x - 1.0)))
+        near = _FINE * self.rtol
+        enough = self.reach[i] * near.sqrt() * near.sqrt().sqrt()  # the cubic's error is of apart^(4/3)
+        settled = small | (smaller(up, -down) <= fine) | (apart <= enough)
         return _Found(no, no, settled, turns & beyond, up / (up - down))
+
+    def _top(self, i: int, sign: float, step: Real) -> tuple[Real, Real]:
+        """Value and place of an extreme inside a step, by the cubic through values and rates at its ends."""
+        count = len(self.watched)
+        old, new = sign * self.before[i], sign * self.values[i]
+        up, down = sign * self.before[count + i] * step, sign * self.values[count + i] * step
+        change = new - old
+        b, c = 3 * change - 2 * up - down, up + down - 2 * change
+        x = up / (larger(b * b - 3 * c * up, 0.0).sqrt() - b)
+        return old + x * (up + x * (b + x * c)), x
 
     def _fine(self, i: int) -> Real:
         return _FINE * self.rtol * self.reach[i]
@@ -189,6 +203,11 @@ class SearchInLanes(RankInLanes):
         searching: Mask,
     ) -> None:
         """The next size where a zero is bracketed."""
+        turns = self._no()
+        for i, watched in enumerate(self.watched):
+            if watched.is_extreme:
+                turns = turns | which.equals(float(len(self.watched) + i))
+        straight = select(short, held / (held - self.high[0]), low / (low - high))
         same = searching & self.which[0].equals(which)
         same_side = same & (self.side[0] > 0.5)
         low = select(again & same_side, 0.5 * self.low[0], low)
@@ -202,6 +221,8 @@ class SearchInLanes(RankInLanes):
         self.searched[0] = select(again & ~searching, 0.0, self.searched[0] + 1.0)
         regular = low / (low - high)
         part = select((self.searched[0] > _BISECT_AFTER) | ~(regular > 0.0), 0.5, regular)
+        beside = select(same_side, 0.85 * straight, smaller(1.15 * straight, 0.95))
+        part = select(turns & (straight > 0.0) & (self.searched[0] < _BISECT_AFTER), beside, part)
         guess = smaller(larger(room * part, 0.5 * tolerance), larger(room - 0.5 * tolerance, room * 0.5))
         self.guess[0] = select(again | short, select(room <= tolerance, room, guess), self.guess[0])
         self.low[0], self.high[0] = select(again | short, low, self.low[0]), high
@@ -209,7 +230,7 @@ class SearchInLanes(RankInLanes):
 
     def _note(self, t: Real, t_new: Real, step: Real, seen: list[_Found], stop: Mask, kept: Mask) -> Mask:
         """Remember passages and extremes; which runs end here."""
-        ended, count, total = self._no(), len(self.watched), self.code.number(0.0)
+        ended, total = self._no(), self.code.number(0.0)
         for i, (part, found) in enumerate(zip(self.watched, seen, strict=True)):
             value, here = self.values[i], t_new
             total = total + value
@@ -219,10 +240,9 @@ class SearchInLanes(RankInLanes):
                 ended = ended | hit
             elif part.is_extreme:
                 sign, fine = part.sign, self._fine(i)
-                up, down = self.before[count + i] * step, self.values[count + i] * step
-                x = up / (up - down)
-                top = stop & found.turned
-                best = select(top, sign * (self.before[i] + 0.5 * up * x), sign * value)
+                found_best, x = self._top(i, sign, step)
+                top = stop & found.turned & (found_best.is_finite())
+                best = select(top, found_best, sign * value)
                 higher = top & (sign * value > best)
                 best, here = larger(best, sign * value), select(top & ~higher, t + step * x, t_new)
                 better = kept & (best > self.best[i] + fine)
