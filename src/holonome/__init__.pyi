@@ -72,6 +72,7 @@ from holonome.integrators.tableau import Tableau as Tableau
 from holonome.integrators.taylor import Taylor as Taylor
 from holonome.problem import bushing as bushing
 from holonome.problem.contact import Contact as Contact
+from holonome.problem.dae import DAE as DAE
 from holonome.problem.drawing import Drawing as Drawing
 from holonome.problem.elastic import Elastic as Elastic
 from holonome.problem.event import Event as Event
