@@ -5,8 +5,8 @@ transversal of largest value assigns an equation to each variable; the smallest 
 
     d_j − c_i ≥ σ_ij,     with equality on the transversal,
 
-say that equation i is differentiated c_i times and that x_j then occurs up to its derivative of order d_j (Pryce
-2001); the c_i are those that Pantelides' algorithm counts.  There are Σ d − Σ c degrees of freedom.
+say that equation i is differentiated c_i times and that x_j then occurs up to its derivative of order d_j
+(Pryce 2001); the c_i are those that Pantelides' algorithm counts.  There are Σ d − Σ c degrees of freedom.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def unmatched(signature: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def structure(signature: np.ndarray, least: Sequence[int] | None = None) -> Structure:
-    """The smallest offsets of a regular signature; with ``least``, those with at least so many differentiations
-    of each equation and a derivative of every variable.
+    """The smallest offsets of a regular signature; with ``least``, those with at least so many
+    differentiations of each equation and a derivative of every variable.
     """
     n = len(signature)
     value = np.where(signature > NOWHERE, signature, -(n + 1) * (int(np.max(signature)) + 1.0))

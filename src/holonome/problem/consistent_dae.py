@@ -25,10 +25,12 @@ class _Constraints:
     """The equations and hidden constraints of a DAE at a time, with their derivatives."""
 
     def __init__(self, system: DAE, t0: float) -> None:
-        model = system.model
-        column, matrix = ca.densify(model.I), ca.densify(ca.jacobian(model.I, model.s))
+        symbols = system.symbols
+        column = system.traced_functions["invariant"]
+        matrix = ca.densify(ca.jacobian(column, symbols["s"]))
+        arguments = [symbols["t"], symbols["s"], symbols["p"]]
         self._values = system.compiled.once(
-            "hidden constraints", lambda: ca.Function("hidden", [model.t, model.s, model.p], [column, matrix])
+            "hidden constraints", lambda: ca.Function("hidden", arguments, [column, matrix])
         )
         self._t, self._p = t0, system.parameters.flat
 
@@ -69,19 +71,20 @@ def consistent_values(
     """The state of a DAE at given variables x, and x′ where x″ occurs (None: as small as possible)."""
     facts, n = system.structure, x.size
     state = np.zeros(len(system.states))
-    state[:n] = x
+    state[:n] = np.where(np.isnan(x), 0.0, x)
     names = list(system.states)
     moving = {names.index(names[j] + "'"): j for j in facts["second_order"]}
     if slopes is not None:
         for place, j in moving.items():
-            state[place] = slopes[j]
+            state[place] = 0.0 if np.isnan(slopes[j]) else slopes[j]
     if not system.invariant_count:
         return state
     given = np.arange(state.size) < n
     given[facts["algebraic"]] = False
+    given[np.flatnonzero(np.isnan(x))] = False
     constraints = _Constraints(system, t0)
     still = given.copy()
-    still[list(moving)] = True
+    still[[place for place, j in moving.items() if slopes is None or not np.isnan(slopes[j])]] = True
     state = constraints.solve(state, ~still)
     if slopes is None and moving:
         state = constraints.solve(state, ~given)
@@ -99,22 +102,27 @@ def _require_found(system: DAE, constraints: _Constraints, t0: float, found: np.
     if not np.all(np.abs(rest) <= 1e-8 * scale):
         worst = int(np.nanargmax(np.where(np.isfinite(rest), np.abs(rest) / scale, np.inf)))
         raise InconsistentStart(
-            f"q0: no consistent values were found near it at t = {t0:.6g}; {system.structure['hidden'][worst]} = "
-            f"{rest[worst]:.3g} is left. Give values nearer to a solution, also of the algebraic variables"
+            f"q0: no consistent values were found near it at t = {t0:.6g}; "
+            f"{system.structure['hidden'][worst]} = {rest[worst]:.3g} is left. Give values nearer to a solution, also of the algebraic variables"
         )
     columns = np.max(np.abs(matrix), axis=0)
     scaled = matrix / np.where(columns > 0, columns, 1.0)
     values = np.linalg.svd(scaled / _row_scales(scaled), compute_uv=False)
     if values[-1] <= _RANK * values[0]:
         raise SingularSystem(
-            f"the hidden constraints depend on each other at t = {t0:.6g}: either the start is a singular position, "
-            "or the index is higher than the structural index. Try another start; if that fails, combine the "
+            f"the hidden constraints depend on each other at t = {t0:.6g}: either the start is a singular "
+            "position, or the index is higher than the structural index. Try another start; if that fails, combine the "
             "equations by hand so that derivatives that cancel do so as written"
         )
 
 
 def _refuse_large(
-    system: DAE, constraints: _Constraints, before: np.ndarray, found: np.ndarray, given: np.ndarray, repair: bool
+    system: DAE,
+    constraints: _Constraints,
+    before: np.ndarray,
+    found: np.ndarray,
+    given: np.ndarray,
+    repair: bool,
 ) -> None:
     change = np.abs(found - before)[given]
     moved = float(np.max(change, initial=0.0))
@@ -124,5 +132,6 @@ def _refuse_large(
     worst = int(np.argmax(np.abs(rest) / _row_scales(matrix)[:, 0]))
     raise InconsistentStart(
         f"q0 violates the equations: {system.structure['hidden'][worst]} = {rest[worst]:.3g}; the nearest "
-        f"consistent values are {moved:.3g} away (correct it, or pass repair=True to start from them)"
+        f"consistent values are {moved:.3g} away (correct it, give NaN for what is to be found, or pass "
+        "repair=True to start from them)"
     )

@@ -29,9 +29,13 @@ _ALLOWED = ("t", "x", "dx", "ddx", "p")
 class DAE(ODE):
     """Differential-algebraic equations 0 = f(t, x, x′, x″) of any index, as many as variables.
 
-    Their structure says how often each equation must be differentiated (Pantelides' algorithm, in Pryce's form);
-    the derivatives are exact.  What is solved is the underlying ODE; the equations and all their hidden
+    Their structure says how often each equation must be differentiated (Pantelides' algorithm, in Pryce's
+    form); the derivatives are exact.  What is solved is the underlying ODE; the equations and all their hidden
     constraints are kept by projection after every step.
+
+    :func:`solve` takes the variables at the start as ``q0``, and where second derivatives occur x′ as ``v0``
+    (by default zero, as far as possible).  Algebraic variables and derivatives are found, so their values
+    are only guesses; so is everything that is given as NaN.
 
     Parameters
     ----------
@@ -83,7 +87,9 @@ class DAE(ODE):
         name: str = "dae",
     ) -> None:
         if not callable(f):
-            raise ModelError(f"f: {shown(f)} is not callable; give a function of any of {', '.join(_ALLOWED)}")
+            raise ModelError(
+                f"f: {shown(f)} is not callable; give a function of any of {', '.join(_ALLOWED)}"
+            )
         names = names_or_number(names, n, "variables")
         own = Parameters(parameters)
         with expressions:
@@ -117,6 +123,10 @@ class DAE(ODE):
         return tuple(self.structure["differentiated"])
 
     @property
+    def orders_of_states(self) -> tuple[int, ...]:
+        return tuple(self.structure["orders"])
+
+    @property
     def freedoms(self) -> int:
         return len(self.states) - self.invariant_count
 
@@ -126,8 +136,12 @@ class DAE(ODE):
             return vector("q0", q0, len(self.states), "components").copy()
         return self.start_state(0.0, q0, v0, s0)
 
-    def start_state(self, t0: float, q0: Any, v0: Any = None, s0: Any = None, repair: bool = False) -> np.ndarray:
-        """The consistent state that belongs to the variables x, and to x′ where x″ occurs."""
+    def start_state(
+        self, t0: float, q0: Any, v0: Any = None, s0: Any = None, repair: bool = False
+    ) -> np.ndarray:
+        """The consistent state that belongs to the variables x, NaN where one is to be found, and to x′ where
+        x″ occurs.
+        """
         if s0 is not None:
             raise ValueError("s0: a DAE has initial values q0 (and v0) alone; leave it out")
         count = len(self.variables)
@@ -136,9 +150,14 @@ class DAE(ODE):
         x = vector("q0", q0, count, "variables")
         second = self.structure["second_order"]
         if v0 is not None and not second:
-            raise ValueError("v0: no second derivative occurs in this DAE, so its start has no velocities; leave it out")
-        require_finite(q0=x)
+            raise ValueError(
+                "v0: no second derivative occurs in this DAE, so its start has no velocities; leave it out"
+            )
+        require_finite(q0=np.where(np.isnan(x), 0.0, x))
         slopes = None if v0 is None else vector("v0", v0, count, "variables")
+        require_finite(
+            v0=np.nan_to_num(slopes, nan=0.0, posinf=np.inf, neginf=-np.inf) if v0 is not None else x[:0]
+        )
         return consistent_values(self, t0, x, slopes, repair)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -174,6 +193,7 @@ def _facts(names: Sequence[str], found: Reduced) -> dict[str, Any]:
         "algebraic": [j for j, order in enumerate(found.found.d) if order == 0],
         "second_order": list(found.second_order),
         "hidden": list(found.hidden),
+        "orders": [order for _, order in found.states],
         "combined": list(found.combined),
     }
 
@@ -206,8 +226,8 @@ def _traced(f: Callable, symbols: Variables, parameters: Parameters) -> ca.SX:
         equations, shape = trace(f, {name: given[name] for name in wanted})
     except Exception as reason:
         raise ModelError(
-            f"f: cannot be traced ({reason}); its derivatives are needed, so write it with NumPy functions of its "
-            "arguments"
+            f"f: cannot be traced ({reason}); its derivatives are needed, so write it with NumPy "
+            "functions of its arguments"
         ) from None
     if equations.numel() != n:
         raise ModelError(f"f has shape {shape}; expected ({n},), as many equations as variables")
@@ -219,7 +239,8 @@ def _points(n: int, parameters: Parameters) -> list[dict[str, Any]]:
     random = np.random.default_rng(1)
     p = parameters.namespace(parameters.flat)
     return [
-        {"t": t, "p": p} | {name: random.uniform(0.2, 0.9, n) for name in ("x", "dx", "ddx")} for t in (0.37, 1.3)
+        {"t": t, "p": p} | {name: random.uniform(0.2, 0.9, n) for name in ("x", "dx", "ddx")}
+        for t in (0.37, 1.3)
     ]
 
 

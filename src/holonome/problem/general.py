@@ -111,6 +111,7 @@ class HigherIndex:
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
+    orders_of_states = ()
     solves = False
     contacts: tuple[()] = ()
 

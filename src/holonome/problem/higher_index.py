@@ -1,8 +1,8 @@
-"""A differential-algebraic system F(t, x, x′, x″) = 0 as an ODE on a manifold: its equations differentiated as
-often as their structure asks for, all of them but the last derivatives as invariants.
+"""A differential-algebraic system F(t, x, x′, x″) = 0 as an ODE on a manifold: its equations differentiated
+as often as their structure asks for, all of them but the last derivatives as invariants.
 
-Where the matrix of the highest derivatives is singular although its pattern is not, as with capacitors between
-two nodes, equations are replaced by combinations of each other in which these derivatives cancel.
+Where the matrix of the highest derivatives is singular although its pattern is not, as with capacitors
+between two nodes, equations are replaced by combinations of each other in which these derivatives cancel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holonome.equations.structure import NOWHERE, Structure, structure, unmatche
 from holonome.errors import ModelError
 
 _RANK = 1e-10
-"""Singular values below this part of the largest, of a matrix with rows and columns of the same size, are zero."""
+"""Pivots below this, of a matrix whose rows and columns are at most 1, are zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +105,7 @@ def reduced(equations: ca.SX, variables: Variables, values: np.ndarray) -> Reduc
     solved = _block_solution(matrix, -rest)
     n = len(variables.names)
     states = tuple((j, order) for order in range(max(used.d)) for j in range(n) if order < used.d[j])
-    rate = [
-        solved[j] if order + 1 == used.d[j] else variables.at(order + 1)[j] for j, order in states
-    ]
+    rate = [solved[j] if order + 1 == used.d[j] else variables.at(order + 1)[j] for j, order in states]
     hidden = [expression for derivatives in tower for expression in derivatives[:-1]]
     return Reduced(
         found,
@@ -128,8 +126,8 @@ def _structure(equations: ca.SX, variables: Variables) -> Structure:
     rows, columns = unmatched(signature)
     if rows:
         raise ModelError(
-            f"f: structurally singular: nothing is left to determine {_listed(columns, variables.names)}, and "
-            f"{_equations(rows)} {'has' if len(rows) == 1 else 'have'} no variable of "
+            "f: structurally singular: nothing is left to determine "
+            f"{_listed(columns, variables.names)}, and {_equations(rows)} {'has' if len(rows) == 1 else 'have'} no variable of "
             f"{'its' if len(rows) == 1 else 'their'} own; an equation is missing, or one says what others say"
         )
     return structure(signature)
@@ -167,7 +165,7 @@ def _block_solution(matrix: ca.SX, column: ca.SX) -> ca.SX:
     """The solution of a linear system, block by block of its triangular form."""
     blocks, rows, columns, row_of, column_of, *_ = matrix.sparsity().btf()
     solution = ca.SX(matrix.size2(), 1)
-    for b in reversed(range(blocks)):
+    for b in range(blocks):
         mine, own = rows[row_of[b] : row_of[b + 1]], columns[column_of[b] : column_of[b + 1]]
         right = column[mine] - matrix[mine, :] @ solution
         block = matrix[mine, own]
@@ -203,7 +201,9 @@ def _combined(
     lag = found.c[target]
     orders = [found.c[i] - lag for i in rows]
     towers = _differentiated(equations[rows.tolist()], variables, orders)
-    total = sum(float(weights[i] / weights[target]) * tower[-1] for i, tower in zip(rows, towers, strict=True))
+    total = sum(
+        float(weights[i] / weights[target]) * tower[-1] for i, tower in zip(rows, towers, strict=True)
+    )
     for j, order in enumerate(found.d):
         if order >= lag:
             total = ca.substitute(total, variables.at(order - lag)[j], ca.SX(0))
@@ -263,9 +263,7 @@ def _scales(matrix: np.ndarray, axis: int) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _require_constant(
-    matrix: ca.SX, weights: np.ndarray, variables: Variables, values: np.ndarray
-) -> None:
+def _require_constant(matrix: ca.SX, weights: np.ndarray, variables: Variables, values: np.ndarray) -> None:
     """Rows cancel with constant weights, or else what was found at one point is not true at others."""
     left = weights[None, :] @ matrix
     size = np.abs(weights)[None, :] @ ca.fabs(matrix)
@@ -280,8 +278,8 @@ def _require_constant(
             raise ModelError(
                 "f: the structural index is not the index: the matrix of the highest derivatives, "
                 f"{', '.join(f'equation[{i}]' for i in np.flatnonzero(weights))}, is singular although its "
-                "pattern is not, and the rows do not cancel with constant weights (numbers, whatever the state "
-                "and the parameters); combine these equations by hand so that the derivatives cancel"
+                "pattern is not, and the rows do not cancel with constant weights (numbers, whatever the "
+                "state and the parameters); combine these equations by hand so that the derivatives cancel"
             )
 
 

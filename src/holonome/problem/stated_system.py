@@ -172,6 +172,11 @@ class StatedSystem(CompiledSystem):
         return tuple(self.states)
 
     @property
+    def orders_of_states(self) -> tuple[int, ...]:
+        """Of states that are derivatives of others, by which order; none are here."""
+        return ()
+
+    @property
     def all_names(self) -> list[str]:
         """Names of the coordinates and of the first-order states."""
         return [*self.names, *self.states]
