@@ -3,7 +3,8 @@ A force for a given path
 ========================
 
 Which force on a cart leads a load behind a spring along a given path? The equations of motion and the path,
-written down as they are, are a differential-algebraic system of index 5: the path is differentiated four times.
+written down as they are, are a differential-algebraic system of index 5: the path is differentiated four
+times.
 """
 
 import matplotlib.pyplot as plt

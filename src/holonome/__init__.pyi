@@ -50,6 +50,7 @@ from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile
 from holonome.formulations.compliant import Compliant as Compliant
 from holonome.formulations.contract import Formulation as Formulation
+from holonome.formulations.coordinate_partitioning import CoordinatePartitioning as CoordinatePartitioning
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit as CoordinateSplit
 from holonome.formulations.ggl import GGL as GGL

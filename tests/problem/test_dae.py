@@ -1,4 +1,4 @@
-"""DAEs of any index against closed forms, published digits and the same problem stated otherwise; refusals."""
+"""DAEs of any index against closed forms, published digits and other statements of the problem; refusals."""
 
 import pickle
 

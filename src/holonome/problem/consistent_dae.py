@@ -103,7 +103,8 @@ def _require_found(system: DAE, constraints: _Constraints, t0: float, found: np.
         worst = int(np.nanargmax(np.where(np.isfinite(rest), np.abs(rest) / scale, np.inf)))
         raise InconsistentStart(
             f"q0: no consistent values were found near it at t = {t0:.6g}; "
-            f"{system.structure['hidden'][worst]} = {rest[worst]:.3g} is left. Give values nearer to a solution, also of the algebraic variables"
+            f"{system.structure['hidden'][worst]} = {rest[worst]:.3g} is left. "
+            "Give values nearer to a solution, also of the algebraic variables"
         )
     columns = np.max(np.abs(matrix), axis=0)
     scaled = matrix / np.where(columns > 0, columns, 1.0)
@@ -111,8 +112,8 @@ def _require_found(system: DAE, constraints: _Constraints, t0: float, found: np.
     if values[-1] <= _RANK * values[0]:
         raise SingularSystem(
             f"the hidden constraints depend on each other at t = {t0:.6g}: either the start is a singular "
-            "position, or the index is higher than the structural index. Try another start; if that fails, combine the "
-            "equations by hand so that derivatives that cancel do so as written"
+            "position, or the index is higher than the structural index. Try another start; if that "
+            "fails, combine the equations by hand so that derivatives that cancel do so as written"
         )
 
 

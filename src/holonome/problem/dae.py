@@ -30,8 +30,8 @@ class DAE(ODE):
     """Differential-algebraic equations 0 = f(t, x, x′, x″) of any index, as many as variables.
 
     Their structure says how often each equation must be differentiated (Pantelides' algorithm, in Pryce's
-    form); the derivatives are exact.  What is solved is the underlying ODE; the equations and all their hidden
-    constraints are kept by projection after every step.
+    form); the derivatives are exact.  What is solved is the underlying ODE; the equations and all their
+    hidden constraints are kept by projection after every step.
 
     :func:`solve` takes the variables at the start as ``q0``, and where second derivatives occur x′ as ``v0``
     (by default zero, as far as possible).  Algebraic variables and derivatives are found, so their values
@@ -103,7 +103,8 @@ class DAE(ODE):
             np.zeros(0),
             n=0,
             states=dict.fromkeys((names[j] + "'" * order for j, order in found.states), 0.0),
-            **functions,
+            rate=functions["rate"],
+            invariant=functions.get("invariant"),
             parameters=parameters,
             name=name,
         )
@@ -154,10 +155,10 @@ class DAE(ODE):
                 "v0: no second derivative occurs in this DAE, so its start has no velocities; leave it out"
             )
         require_finite(q0=np.where(np.isnan(x), 0.0, x))
-        slopes = None if v0 is None else vector("v0", v0, count, "variables")
-        require_finite(
-            v0=np.nan_to_num(slopes, nan=0.0, posinf=np.inf, neginf=-np.inf) if v0 is not None else x[:0]
-        )
+        slopes = None
+        if v0 is not None:
+            slopes = vector("v0", v0, count, "variables")
+            require_finite(v0=np.where(np.isnan(slopes), 0.0, slopes))
         return consistent_values(self, t0, x, slopes, repair)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -127,7 +127,8 @@ def _structure(equations: ca.SX, variables: Variables) -> Structure:
     if rows:
         raise ModelError(
             "f: structurally singular: nothing is left to determine "
-            f"{_listed(columns, variables.names)}, and {_equations(rows)} {'has' if len(rows) == 1 else 'have'} no variable of "
+            f"{_listed(columns, variables.names)}, and {_equations(rows)} "
+            f"{'has' if len(rows) == 1 else 'have'} no variable of "
             f"{'its' if len(rows) == 1 else 'their'} own; an equation is missing, or one says what others say"
         )
     return structure(signature)
