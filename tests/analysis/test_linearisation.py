@@ -425,6 +425,20 @@ def test_control_is_optional():
         hn.linearize(hoop(), [0.0]).to_scipy()
 
 
+def test_a_range_of_frequencies_has_the_narrowest_peak():
+    """At resonance the amplitude is 1/(c ω), of a peak that is narrower than the spacing of 400 points."""
+    c, k = 1e-4, 7.0
+    spring = hn.System(1.0, lambda q, v, u: u.push - k * q - c * v, inputs={"push": 0.0}, names=["x"])
+    lin = hn.linearize(spring, [0.0], outputs=["x"])
+    response = lin.response(between=(0.1, 10.0))
+    assert response.frequencies[[0, -1]] == pytest.approx([0.1, 10.0])
+    assert np.max(response.magnitude) == pytest.approx(1 / (c * np.sqrt(k)), rel=1e-6)
+    with pytest.raises(ValueError, match="between: frequencies are given"):
+        lin.response([1.0], between=(0.1, 10.0))
+    with pytest.raises(ValueError, match=r"between: .*increasing"):
+        lin.response(between=(10.0, 0.1))
+
+
 def test_python_control_has_the_same_poles_and_response():
     pytest.importorskip("control.statesp", reason="python-control is not installed: pip install control")
     import control  # not the folder of tests of this name

@@ -181,17 +181,20 @@ class Linearization(Carried):
 
         return modes(self, count, near)
 
-    def response(self, frequencies: Any = None) -> Response:
+    def response(self, frequencies: Any = None, *, between: tuple[float, float] | None = None) -> Response:
         """The response of the outputs to harmonic inputs.
 
         Parameters
         ----------
         frequencies
-            In Hz; by default from a tenth of the slowest to ten times the fastest mode.
+            In Hz; by default such that peaks are not missed, from a tenth of the slowest to ten times the
+            fastest mode.
+        between
+            The lowest and the highest frequency, in place of ``frequencies``.
         """
         from holonome.analysis.response import response
 
-        return response(self, frequencies)
+        return response(self, frequencies, between)
 
     def to_scipy(self) -> Any:
         """A ``scipy.signal.StateSpace``, with ``.step()``, ``.impulse()``, ``.output(u, t)``."""
