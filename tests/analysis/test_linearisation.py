@@ -331,6 +331,29 @@ def test_large_chain_by_shift_and_invert():
     assert np.max(np.abs(values.real)) < 1e-8 * np.max(np.abs(values))
 
 
+@pytest.mark.parametrize("repeated", [1, 2])
+@pytest.mark.parametrize("link", [1e-4, 1e3])
+def test_shift_and_invert_in_any_unit(link, repeated):
+    """Links of a tenth of a millimetre or of a kilometre, also with each row twice: frequencies as √(g/l)."""
+    from holonome.analysis.pencil import Pencil
+
+    n = 40
+
+    def lengths(q):
+        ends = np.reshape(q, (n, 2))
+        d = ends - np.concatenate([[[0.0, 0.0]], ends[:-1]])
+        return np.concatenate([d[:, 0] ** 2 + d[:, 1] ** 2 - link**2] * repeated)
+
+    system = hn.System(np.ones(2 * n), np.tile([0.0, -G], n), lengths)
+    q = np.stack([np.zeros(n), -link * np.arange(1.0, n + 1)], axis=1).ravel()
+    found = hn.equilibrium(system, q)
+    values, _ = Pencil.at(found.system, found.place, found.lam, ()).modes(5, 0.0)
+    k = np.arange(float(n))
+    squares = scipy.linalg.eigh_tridiagonal(2 * k + 1, k[1:], eigvals_only=True)[:5]
+    sparse = np.sort(values.imag[values.imag > 0])[:5]
+    assert sparse**2 * link / G == pytest.approx(squares, rel=1e-7)
+
+
 @pytest.mark.slow
 def test_thousand_links():
     """Against the zeros of Laguerre's polynomial, as eigenvalues of its three-term recurrence."""
