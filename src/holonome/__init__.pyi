@@ -90,7 +90,7 @@ from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
 from holonome.solving.sampled import Sampled as Sampled
 from holonome.solving.simulator import Simulator as Simulator
-from holonome.solving.simulator import Snapshot as Snapshot
+from holonome.solving.snapshot import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve
 
 __version__: str
