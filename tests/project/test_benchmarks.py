@@ -164,6 +164,7 @@ QUICK = {
     "stiff.py": ["--quick", "--out", "OUT"],
     "tables.py": ["--check"],
     "taylor.py": ["--quick", "--out", "OUT"],
+    "test_set.py": ["--quick", "--out", "OUT"],
     "time_split.py": ["--quick", "--out", "OUT"],
 }
 ONLY_HELP = {"bodies/peers.py": "a Python with Pinocchio, MuJoCo, Exudyn and Drake"}
