@@ -22,6 +22,7 @@ from holonome.papers.yen_petzold_1996.convergence import algorithm_2_1, theorem_
 from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, figure_5_4, figure_5_6
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
 from holonome.papers.yen_petzold_1996.runs import PAPER, counts, methods, simulate
+from holonome.papers.yen_petzold_1996.stages import radau
 from holonome.papers.yen_petzold_1996.statements import (
     bound_2_27,
     cost,
@@ -52,6 +53,7 @@ __all__ = [
     "linear_constraints",
     "methods",
     "off_the_manifold",
+    "radau",
     "remark_2_2",
     "simulate",
     "step_conditions",
