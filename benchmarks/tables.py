@@ -21,6 +21,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "which_method.md",
     ROOT / "docs" / "beside_the_trusted_codes.md",
+    ROOT / "docs" / "benchmarks_test_set.md",
     ROOT / "docs" / "papers" / "smooth_motion.md",
     ROOT / "benchmarks" / "findings.md",
 )
@@ -270,6 +271,28 @@ def trusted_codes() -> str:
     return table(["problem", "our default", *FORTRAN], rows)
 
 
+def test_set() -> str:
+    """Processor time and evaluations for an error, on the problems of the IVP test set."""
+    measured = read("test_set.csv")
+    found = {(row["problem"], row["method"], float(row["target"])): row for row in measured}
+    targets = dict.fromkeys(float(row["target"]) for row in measured)
+    names = dict.fromkeys(row["method"] for row in measured)
+
+    def cell(row: dict[str, str] | None) -> str:
+        return "–" if row is None else f"{row['evaluations']}, {_time(1e3 * float(row['milliseconds']))}"
+
+    rows = [
+        [
+            problem if target == max(targets) else "",
+            f"{target:.0e}",
+            *(cell(found.get((problem, name, target))) for name in names),
+        ]
+        for problem in dict.fromkeys(row["problem"] for row in measured)
+        for target in targets
+    ]
+    return table(["", "error", *(f'"{name}"' for name in names)], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "foundation": foundation,
     "methods": methods,
@@ -278,6 +301,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "study": study,
     "trusted": trusted,
     "trusted_codes": trusted_codes,
+    "test_set": test_set,
 }
 
 

@@ -165,6 +165,7 @@ QUICK = {
     "stiff.py": ["--quick", "--out", "OUT"],
     "tables.py": ["--check"],
     "taylor.py": ["--quick", "--out", "OUT"],
+    "test_set.py": ["--quick", "--out", "OUT"],
     "time_split.py": ["--quick", "--out", "OUT"],
     "trusted.py": ["--quick", "--out", "OUT"],
 }
