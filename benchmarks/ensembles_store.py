@@ -61,17 +61,25 @@ def undisturbed(folder: Path, members: int, threads: int) -> dict[str, Any]:
 
 
 def kill(folder: Path, members: int, threads: int, after: float) -> float:
-    """Begin, and end by SIGKILL; the part of the study that is done."""
+    """Begin, and kill so long after another chunk is complete; the part of the study that is done."""
+    before = marks(folder)
     with subprocess.Popen(command(folder, members, threads), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        while process.poll() is None and marks(folder) == before:
+            time.sleep(0.01)
         time.sleep(after)
         process.send_signal(signal.SIGKILL)
     about = folder / "progress" / "study.json"
     if not about.exists():
         return 0.0
     chunk = json.loads(about.read_text())["chunk"]
-    return min(1.0, len(list(about.parent.glob("done-*"))) * chunk / members)
+    return min(1.0, marks(folder) * chunk / members)
+
+
+def marks(folder: Path) -> int:
+    """Chunks that are complete."""
+    return len(list((folder / "progress").glob("done-*")))
 
 
 def measured(members: int, kills: int, threads: int) -> dict[str, Any]:
@@ -80,7 +88,7 @@ def measured(members: int, kills: int, threads: int) -> dict[str, Any]:
         whole = undisturbed(Path(place) / "whole", members, threads)
         done = []
         for _ in range(kills):
-            after = float(random.uniform(0.02, 2 * whole["seconds"] / max(kills, 1)))
+            after = float(random.uniform(0.0, whole["seconds"] / max(kills, 1)))
             done.append(kill(Path(place) / "killed", members, threads, after))
         resumed = undisturbed(Path(place) / "killed", members, threads)
     first, last = whole["memory"]

@@ -204,7 +204,7 @@ def test_falls_of_the_rank_are_counted():
         ds = hn.ensemble(made.system, (0, 5), made.q0, made.v0, over=over).run()
         for i, gravity in enumerate(over["gravity"]):
             for j, end in enumerate(over["t_end"]):
-                given = {"parameters": {"gravity": gravity}}
-                sol = hn.solve(made.system, (0, end), made.q0, made.v0, **given)
+                values = {"gravity": gravity}
+                sol = hn.solve(made.system, (0, end), made.q0, made.v0, parameters=values)
                 assert int(ds.singular[i, j]) == len(sol.singular_times)
         assert bool((ds.singular > 0).any()) is expected

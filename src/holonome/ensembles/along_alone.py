@@ -91,8 +91,8 @@ def _parts_at(sol: Any, times: np.ndarray) -> tuple[np.ndarray, Any]:
         if times.size > 1:
             each = [_parts_at(sol, times[k : k + 1]) for k in range(times.size)]
             found = [parts if isinstance(parts, tuple) else (parts,) for _, parts in each]
-            joined = tuple(np.hstack(part) for part in zip(*found, strict=True))
-            return np.hstack([time for time, _ in each]), joined if len(joined) > 1 else joined[0]
+            joined = [np.hstack(part) for part in zip(*found, strict=True)]
+            return np.hstack([time for time, _ in each]), tuple(joined) if len(joined) > 1 else joined[0]
     low, high = sol.sol.record.t0, sol.sol.record.t_end
     for apart in _BESIDE:
         beside = times + apart * (0.5 * (low + high) - times)

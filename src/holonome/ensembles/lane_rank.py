@@ -6,7 +6,7 @@ from holonome.ensembles.lane_step import StepInLanes
 from holonome.integrators.rank_watch import SINGULAR_BELOW
 from holonome.machine.code import Cells, Mask, Real, larger, select, smaller
 
-_PARABOLAS = 10
+_PARABOLAS = 16
 _APART = 0.02
 """Distance of another point where a parabola has its least value at a point that is known."""
 
@@ -134,5 +134,5 @@ class RankInLanes(StepInLanes):
             self.at_low[0], self.at_high[0] = select(open_, at_a, below), select(open_, at_c, above)
             self.inner[0] = select(open_ & lower, x, b)
             self.at_inner[0] = select(open_ & lower, new, least)
-            done = (self.at_inner[0] < SINGULAR_BELOW**2) | (small & ~lower)
+            done = self.at_inner[0] < SINGULAR_BELOW**2
             self.turn[0] = select(open_ & ~done, self.turn[0] - 1.0, 0.0)
