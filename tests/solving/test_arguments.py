@@ -662,7 +662,7 @@ CALLS: dict[str, tuple] = {
     "CoordinatePartitioning": (
         hn.CoordinatePartitioning,
         {"dependent": ["y"]},
-        {"dependent": TEXTS | {"list of text", "list of numbers", "zero"}},
+        {"dependent": TEXTS | {"list of text", "list of numbers"}},
     ),
     "LocalIteration, solvers": (
         lambda **given: hn.solve_coupled(HALVES, (0, 0.1), [0, 0], method=hn.LocalIteration(0.1, **given)),
