@@ -6,8 +6,8 @@ from holonome import ensembles as ensembles
 from holonome import mechanisms as mechanisms
 from holonome import papers as papers
 from holonome import plot as plot
-from holonome.analysis.continuation import Branch as Branch
-from holonome.analysis.continuation import BranchPoint as BranchPoint
+from holonome.analysis.branch import Branch as Branch
+from holonome.analysis.branch import BranchPoint as BranchPoint
 from holonome.analysis.equilibrium import Equilibrium as Equilibrium
 from holonome.analysis.equilibrium import equilibrium as equilibrium
 from holonome.analysis.kinematics import Kinematics as Kinematics
@@ -90,7 +90,7 @@ from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
 from holonome.solving.sampled import Sampled as Sampled
 from holonome.solving.simulator import Simulator as Simulator
-from holonome.solving.simulator import Snapshot as Snapshot
+from holonome.solving.snapshot import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve
 
 __version__: str

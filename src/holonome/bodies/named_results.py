@@ -323,10 +323,8 @@ class NamedResults:
         t, impacts = self.solution.t, self.solution.impacts
         if impacts is None or not len(impacts):
             return np.zeros(t.size)
-        lost = np.concatenate([[0.0], np.cumsum(impacts.energy_lost)])
         before = np.append(np.diff(t) == 0, False)  # a point at which the impact is still to come
-        after, up_to = (np.searchsorted(impacts.t, t, side) for side in ("right", "left"))
-        return lost[np.where(before, up_to, after)]
+        return np.where(before, impacts.lost_until(t, "left"), impacts.lost_until(t))
 
     def effort(self, name: str) -> np.ndarray:
         """What a force, spring or drive exerts, at each point."""

@@ -173,6 +173,13 @@ def consistent_state(
     return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, names, s.copy())
 
 
+def time_moved(before: np.ndarray, after: np.ndarray, n: int) -> float:
+    """The time in which positions move as far as they were moved."""
+    speed = float(np.max(np.abs(after[n : 2 * n]), initial=0.0))
+    moved = float(np.max(np.abs(after[:n] - before[:n]), initial=0.0))
+    return moved / speed if speed > 0 else 0.0
+
+
 def _by_projection(
     point: Point, q0: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:

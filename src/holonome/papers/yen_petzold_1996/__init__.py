@@ -23,6 +23,7 @@ from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, fig
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
 from holonome.papers.yen_petzold_1996.partitioning import equation_1_5
 from holonome.papers.yen_petzold_1996.runs import PAPER, counts, methods, simulate
+from holonome.papers.yen_petzold_1996.stages import radau
 from holonome.papers.yen_petzold_1996.statements import (
     bound_2_27,
     cost,
@@ -54,6 +55,7 @@ __all__ = [
     "linear_constraints",
     "methods",
     "off_the_manifold",
+    "radau",
     "remark_2_2",
     "simulate",
     "step_conditions",
