@@ -26,7 +26,14 @@ FAST = {
         "table-6.4",
         "figure-5.1",
     },
-    "eich": {"gauss-newton", "projected-error", "remark-2.2", "error-propagation", "theorems-3.1-and-3.2"},
+    "eich": {
+        "gauss-newton",
+        "higher-index",
+        "projected-error",
+        "remark-2.2",
+        "error-propagation",
+        "theorems-3.1-and-3.2",
+    },
     "wang-hou-modnak": {"bounds", "iteration-error", "weights", "convergence", "table-1", "iterations"},
     "yen-petzold": {
         "theorem-4.2",

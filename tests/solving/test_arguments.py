@@ -659,6 +659,11 @@ CALLS: dict[str, tuple] = {
         {},
         {"iteration": set(), "refresh": set(), "error_test": set(), "mean": set()},
     ),
+    "CoordinatePartitioning": (
+        hn.CoordinatePartitioning,
+        {"dependent": ["y"]},
+        {"dependent": TEXTS | {"list of text", "list of numbers"}},
+    ),
     "LocalIteration, solvers": (
         lambda **given: hn.solve_coupled(HALVES, (0, 0.1), [0, 0], method=hn.LocalIteration(0.1, **given)),
         {},

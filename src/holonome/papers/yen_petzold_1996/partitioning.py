@@ -10,7 +10,7 @@ from holonome.papers.table import Table
 from holonome.papers.verdict import NOT_PUBLISHED, Band, Claim, Row
 from holonome.papers.yen_petzold_1996.runs import PAPER, SYMBOLS, counts
 
-_START = {"q0": [0.6, -0.8], "v0": [0.0, 0.0]}
+_START = [0.6, -0.8], [0.0, 0.0]
 _TOLERANCES = (1e-4, 1e-6, 1e-8)
 
 
@@ -40,13 +40,13 @@ def equation_1_5(progress: Progress) -> Table:
     forms = {"(1.5)": hn.CoordinatePartitioning(["y"]), "CS": hn.CoordinateSplit("CS")}
     rows, steps, errors = [], {name: [] for name in forms}, {name: [] for name in forms}
     for problem, system, end in (("pendulum", pendulum, 5.0), ("stiff spring", _spring(), 1.0)):
-        reference = hn.solve(system, (0, end), **_START, rtol=1e-12, atol=1e-13).q[:, -1]
+        reference = hn.solve(system, (0, end), *_START, rtol=1e-12, atol=1e-13).q[:, -1]
         for tolerance in _TOLERANCES:
             progress(len(rows) / 14, f"{problem}, TOL {tolerance:g}")
             for name, formulation in forms.items():
                 method = hn.Method(formulation, hn.BDF.dassl())
                 runs = [
-                    hn.solve(system, (0, end), **_START, method=method, rtol=close, atol=close)
+                    hn.solve(system, (0, end), *_START, method=method, rtol=close, atol=close)
                     for close in tolerance * (1 + np.arange(5) / 500)
                 ]
                 found = {key: float(np.median([counts(run)[key] for run in runs])) for key in counts(runs[0])}
