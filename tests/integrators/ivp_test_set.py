@@ -38,8 +38,8 @@ class Problem(NamedTuple):
 
 
 def car_axis() -> Problem:
-    """Two wheels at the ends of a rigid axis, on springs: the left one stands on a flat road, the right one on
-    a bumpy one.  q holds the upper ends of both springs, (x_l, y_l, x_r, y_r).
+    """Two wheels at the ends of a rigid axis, on springs: the left one stands on a flat road, the right one
+    on a bumpy one.  q holds the upper ends of both springs, (x_l, y_l, x_r, y_r).
     """
 
     def road(t: Any) -> np.ndarray:
@@ -178,9 +178,9 @@ def rod() -> Rod:
 
 
 def flexible_slider_crank(stiffer: float = 1.0, damping: float = 0.0) -> Problem:
-    """A crank that turns at 150 rad/s, an elastic rod and a slider.  q = (φ₁, φ₂, x₃, q₁ … q₄): angles of crank
-    and rod, position of the slider, and two lateral and two axial modes of the rod.  The inertial terms follow
-    from M(q), and the rod is an elastic element; `stiffer` multiplies Young's modulus.
+    """A crank that turns at 150 rad/s, an elastic rod and a slider.  q = (φ₁, φ₂, x₃, q₁ … q₄): angles of
+    crank and rod, position of the slider, and two lateral and two axial modes of the rod.  The inertial terms
+    follow from M(q), and the rod is an elastic element; `stiffer` multiplies Young's modulus.
     """
     part = rod()
 

@@ -153,6 +153,7 @@ QUICK = {
     "ensembles_gpu.py": ["prepare", "--quick", "FOLDER"],
     "fixed_steps.py": ["--quick", "--out", "OUT"],
     "foundation.py": ["--quick", "--out", "OUT"],
+    "heavy_top.py": ["--quick", "--out", "OUT"],
     "methods.py": ["--quick", "--out", "OUT"],
     "peers.py": [
         *("run", "--quick", "--no-first", "--problem", "pendulum", "--out", "OUT"),
