@@ -3,9 +3,9 @@ composition of order 8, generalised α, BDF and Heun's method.
 
     python benchmarks/fixed_steps.py [--out FILE] [--quick] [--long]
 
-With --long, one run of RATTLE instead: 10⁸ steps of a pendulum (10⁶ with --quick), and the band in which its
-energy stays; some minutes, in memory that does not grow.  All take the same number of steps from the same start, in turns; the best of all rounds counts, as it does for
-the bare evaluation.
+With --long, one run of RATTLE instead: 10⁸ steps of a pendulum (10⁶ with --quick), and the band in which
+its energy stays; some minutes, in memory that does not grow. All take the same number of steps from the
+same start, in turns; the best of all rounds counts, as it does for the bare evaluation.
 """
 
 from __future__ import annotations

@@ -4,12 +4,13 @@ method, on the heavy top of Brüls and Cardona.
     python benchmarks/heavy_top.py [--out FILE] [--quick]
 
 A body of mass 15 kg, with inertia diag(0.234375, 0.46875, 0.234375) kg m² about its centre, turns about a
-fixed point at (0, 1, 0) m in its axes from there, under gravity along −z, and starts upright with Ω = (0, 150,
-−4.61538) rad/s.  Codes with the same ρ∞ and the same steps: "quaternions", this package's `GeneralizedAlpha` on
-index 3 with the position of the centre, a quaternion, three rows of the hinge and one of the norm, and the same
-on GGL, "stabilised"; "Lie group", the method of Brüls, Cardona and Arnold (2012) on R³ × SO(3) with three rows,
-index 3, in NumPy below, without a correction of its start, so that its forces are of order 1.  The error is the largest distance of the centre from the reference, a run of "dop853" at 1e-13.  The drift
-is that of the norm, or of the orthogonality of the rotation, and of the hinge.
+fixed point at (0, 1, 0) m in its axes from there, under gravity along −z, and starts upright with Ω = (0,
+150, −4.61538) rad/s. Codes with the same ρ∞ and the same steps: "quaternions", this package's
+`GeneralizedAlpha` on index 3 with the position of the centre, a quaternion, three rows of the hinge and one
+of the norm, and the same on GGL, "stabilised"; "Lie group", the method of Brüls, Cardona and Arnold (2012)
+on R³ × SO(3) with three rows, index 3, in NumPy below, without a correction of its start, so that its
+forces are of order 1. The error is the largest distance of the centre from the reference, a run of "dop853"
+at 1e-13. The drift is that of the norm, or of the orthogonality of the rotation, and of the hinge.
 
 References
 ----------

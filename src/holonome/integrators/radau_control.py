@@ -126,9 +126,9 @@ def choose_next(w, h, h_new):
 
 @njit(cache=True, error_model="numpy")
 def count_failure(w):
-    """Newton's method has failed.  Where it fails again and again, f(t, y) is no longer evaluated in place of F.
+    """Newton's method has failed.  Where it fails again and again, F is evaluated instead of f(t, y).
 
-    The accelerations P(q) M⁻¹ f hold stiff forces times a projection P that turns with the position, so that a
+    The accelerations P(q) M⁻¹ f hold stiff forces times a projection P that turns with the position, so a
     matrix at one stage misses those at the others by h² ∂P/∂q times the stiffness; in F = (…, M a − f + Gᵀλ,
     G a − γ) the stiff part of f is as linear as it was given.
     """
