@@ -10,21 +10,20 @@ counts. Without it only ours is measured. Run it on an idle machine.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 HERE = Path(__file__).parent
 TESTS = HERE.parents[1] / "tests" / "bodies"
-sys.path[:0] = [str(HERE.parent), str(TESTS)]
+sys.path[:0] = [str(HERE.parent), str(HERE), str(TESTS)]
 
 import by_hand  # noqa: E402
 import numpy as np  # noqa: E402
 import restated  # noqa: E402
+from first_result import TOTAL, first_result  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 import holonome as hn  # noqa: E402
@@ -42,17 +41,6 @@ aba = pinocchio_models.aba_seconds(models.arm())
 if build:
     aba["C++"] = pinocchio_models.native_seconds(build)
 print(json.dumps({"aba": aba, "mj_forward": mujoco_models.forward_seconds(models.stewart())}))
-"""
-FIRST_RESULT = """
-import sys, time
-began = time.perf_counter()
-sys.path.insert(0, sys.argv[1])
-import holonome as hn, restated
-imported = time.perf_counter()
-model = restated.REFERENCES["stewart"]["model"]
-m = restated.mechanism(model)
-sol = hn.solve(m, (0, 1), start=restated.start(model), speed=restated.speed(model))
-print(imported - began, time.perf_counter() - imported)
 """
 
 
@@ -83,24 +71,6 @@ def arm() -> SimpleNamespace:
     accelerations = hn.solve(m, (0, 1e-3), start=start, speed=speed).a[:, 0]
     np.testing.assert_allclose(accelerations, data["a"], rtol=1e-10)
     return found
-
-
-def first_result(rounds: int) -> tuple[float, float]:
-    """Seconds to import, and from the first line of a Stewart platform to its first result: a new process and
-    an empty cache each time.
-    """
-    found = []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory() as cache:
-            run = subprocess.run(
-                [sys.executable, "-c", FIRST_RESULT, str(TESTS)],
-                env=dict(os.environ, HOLONOME_CACHE=cache, HOLONOME_QUIET="1"),
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-        found.append([float(x) for x in run.stdout.split()])
-    return tuple(np.median(found, axis=0))
 
 
 def measure(
@@ -159,9 +129,8 @@ def main() -> None:
             if name == model and quantity.startswith(what) and "trivial" not in quantity:
                 add(model, f"accelerations / {quantity}", best[model, "accelerations"] / seconds, "", limit)
     if not arguments.quick:
-        imported, first = first_result(3)
-        add("", "import holonome", imported, "s")
-        add("stewart", "from the first line to the first result", first, "s", 2.0)
+        for section, seconds in first_result(3).items():
+            add("stewart", section, seconds, "s", 2.0 if section == TOTAL else None)
     write_rows(arguments.out, rows)
     for row in rows:
         figures = f"{row['value']:>9} {row['unit']:3}{row['limit']:>9} {row['met']}"

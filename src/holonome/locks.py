@@ -7,11 +7,13 @@ traces: the thread that forks takes all locks, and both processes release them.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -56,6 +58,28 @@ expressions = new_lock()
 """For making expressions: CasADi has a lock of its own, which nobody else can take, and Python's warning
 filters belong to all threads.
 """
+
+
+_waiting, _waits = new_lock(), [0, 0]  # how many ask the collector to wait, and whether it was at work
+
+
+@contextmanager
+def collector_waits() -> Iterator[None]:
+    """Put off the collection of garbage while much is made that stays: it would walk through all of it again
+    and again, a tenth of the time.  To be entered under a lock of `new_lock`, so that no child inherits it.
+    """
+    with _waiting:
+        if not _waits[0]:
+            _waits[1] = gc.isenabled()
+            gc.disable()
+        _waits[0] += 1
+    try:
+        yield
+    finally:
+        with _waiting:
+            _waits[0] -= 1
+            if not _waits[0] and _waits[1]:
+                gc.enable()
 
 
 def hold_over_fork(locks: Iterable[Any]) -> None:

@@ -192,3 +192,43 @@ def test_end_of_a_branch_is_told():
     none = hn.System(1.0, lambda q, p: p.a - q * q, parameters={"a": 1.0}, names=["x"])
     with pytest.raises(hn.ModelError, match="the equilibrium ends before a = -2"):
         hn.equilibrium(none, [1.0]).follow("a", (-2.0, 1.0))
+
+
+def ziegler(damping):
+    """Ziegler's column with its follower load, masses 2 and 1, springs, dampers and lengths of one."""
+    return hn.System(
+        np.array([[3.0, 1.0], [1.0, 1.0]]),
+        lambda q, v, p: (
+            np.array([(p.load - 2) * q[0] + (1 - p.load) * q[1], q[0] - q[1]])
+            + p.damping * np.array([v[1] - 2 * v[0], v[0] - v[1]])
+        ),
+        parameters={"load": 0.0, "damping": damping},
+        names=["lower", "upper"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("damping", "load"), [(0.0, 3.5 - np.sqrt(2)), (0.05, 41 / 28 + 0.05**2 / 2), (0.5, 41 / 28 + 0.5**2 / 2)]
+)
+def test_flutter_of_zieglers_column(damping, load):
+    """As published by Herrmann and Jong: a little damping lowers the critical load by a third."""
+    branch = hn.equilibrium(ziegler(damping), [0.0, 0.0]).follow("load", (0.0, 2.4))
+    (point,) = branch.hopf_points
+    assert point.kind == "Hopf point"
+    assert point.value == pytest.approx(load, rel=1e-5 if damping == 0 else 1e-6)
+    assert 0 < point.index < len(branch)
+    omega = 2 * np.pi * point.frequency
+    K = np.array([[2 - load, load - 1], [-1, 1]])
+    C, M = damping * np.array([[2, -1], [-1, 1]]), np.array([[3.0, 1], [1, 1]])
+    left = np.linalg.det(K - omega**2 * M + 1j * omega * C)
+    assert abs(left) < (1e-4 if damping == 0 else 1e-7)
+    assert "Hopf point at load" in str(branch)
+
+
+def test_an_oscillation_begins_where_damping_changes_its_sign():
+    oscillator = hn.System(
+        1.0, lambda q, v, p: (p.mu - q**2) * v - 4 * q, parameters={"mu": -1.0}, names=["x"]
+    )
+    (point,) = hn.equilibrium(oscillator, [0.0]).follow("mu", (-1.0, 1.0)).hopf_points
+    assert abs(point.value) < 1e-6
+    assert point.frequency == pytest.approx(1 / np.pi)

@@ -143,3 +143,23 @@ def test_rows_that_are_kept_are_independent_in_each_position():
     a = (0.1 - 98.1 * pitch) / (0.02 + 10 * pitch**2)
     np.testing.assert_allclose(sol.joint("bearing").angle, a * sol.t**2 / 2, atol=1e-8)
     assert sol.system.m == 13
+
+
+@pytest.mark.parametrize("coordinates", ["joint", "absolute"])
+@pytest.mark.parametrize("rtol", [1e-10, 1e-12])
+def test_tight_tolerances_pass_the_folded_position(coordinates, rtol):
+    """Where the accelerations are 0/0, no step is too small; steps over it are tried."""
+    m, start = peaucellier(coordinates)
+    sol = hn.solve(m, (0, 0.8), start=start, rtol=rtol)
+    assert sol.success, sol.message
+    assert "the rank of the constraints fell on the way, once" in sol.message
+    assert np.ptp(sol.body("far 0").point("B")[0]) < 1e-11
+
+
+@pytest.mark.parametrize("rtol", [1e-10, 1e-11, 1e-12])
+def test_bennetts_linkage_passes_positions_where_its_rows_depend_on_each_other(rtol):
+    """Two rows of five are kept; any two of them are parallel somewhere on the way."""
+    bennett = hn.mechanisms.get("bennett_linkage")
+    sol = hn.solve(bennett.system, (0, 3), bennett.q0, bennett.v0, rtol=rtol)
+    assert sol.success, sol.message
+    assert np.ptp(sol.energy) < 1e3 * rtol * np.max(np.abs(sol.energy))

@@ -174,6 +174,24 @@ def test_a_stiff_system_is_not_begun_explicitly_after_each_event():
     assert sol.steps < 20_000
 
 
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("index2", {}), ("index1", {}), ("baumgarte", {}), ("dopri5", {"projection": False}), ("auto", {})],
+)
+@pytest.mark.parametrize("action", [lambda: None, lambda v: {"v": -v}])
+def test_methods_that_drift_find_an_event_once(method, settings, action):
+    """Although the state is moved onto the constraints behind it."""
+    pendulum = hn.System(np.eye(2), [0.0, -9.81], lambda q: q @ q - 1, names=["x", "y"])
+    event = hn.Event(lambda q: q[1] + 0.5, action=action)
+    sol = hn.solve(pendulum, (0, 4), [1, 0], method=method, events=event, rtol=1e-5, **settings)
+    assert sol.success, sol.message
+    assert np.min(np.diff(sol.t_events[0])) > 0.1
+    if method != "index1":
+        sim = hn.Simulator(pendulum, [1, 0], method=method, events=event, rtol=1e-5, **settings)
+        sim.step(4.0)
+        assert sim.t_events[0].size == sol.t_events[0].size
+
+
 def test_an_action_that_brings_its_own_event_about_is_told_soon():
     """A billion interruptions in each second of the motion would be needed."""
     event = hn.Event(lambda q: q[0] - 0.5, action=lambda: {"q": [0.5 + 1e-9], "v": [-1.0]})

@@ -9,229 +9,26 @@ tangent and by what does not matter on the whole branch (redundant rows, coordin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
 from holonome.analysis.balance import Balance
-from holonome.analysis.newton import RANK, Found, newton, without_noise
-from holonome.analysis.not_pickled import NotPickled
+from holonome.analysis.branch import BRANCH, FOLD, Branch, BranchPoint
+from holonome.analysis.newton import RANK, newton, without_noise
+from holonome.analysis.pinned import pinned
 from holonome.analysis.problem import Problem
-from holonome.analysis.reduced import deflated
 from holonome.arguments import NUMBERS, checked, read
 from holonome.errors import HolonomeError, ModelError
-from holonome.locks import cached_property
-from holonome.problem.system import System
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from holonome.analysis.equilibrium import Equilibrium
 
 _SMALLEST, _LARGEST = 1e-7, 400
 _TURNS = 0.9
 """Cosine of the largest angle between the tangents at both ends of a step."""
-
-FOLD, BRANCH = "fold", "branch point"
-
-
-@dataclass(frozen=True, eq=False)
-class BranchPoint:
-    """A fold or a branch point.
-
-    Attributes
-    ----------
-    kind : str
-        "fold" or "branch point".
-    value : float
-        Of the parameter.
-    q, s : arrays
-        Positions and first-order states there.
-    index : float
-        Where on the branch, counted in its points.
-
-    Examples
-    --------
-    >>> import numpy as np, holonome as hn
-    >>> arch = hn.System(
-    ...     1.0, lambda q, p: q - q**3 - p.load, parameters={"load": 0.0}, names=["x"]
-    ... )
-    >>> fold = hn.equilibrium(arch, [-1.0]).follow("load", (0.0, -1.0)).folds[0]
-    >>> fold.kind, abs(fold.value + 2 / 27**0.5) < 1e-9
-    ('fold', True)
-    """
-
-    kind: str
-    value: float
-    q: np.ndarray
-    s: np.ndarray
-    index: float
-    _X: np.ndarray = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Branch(NotPickled):
-    """Equilibria over a parameter: result of ``equilibrium.follow(...)``.
-
-    Attributes
-    ----------
-    values : (points,) array
-        Of the parameter.
-    q, v, s, lam : arrays, (…, points)
-    folds, branch_points : lists of BranchPoint
-    others : list of Branch
-        The branches that begin at branch points.
-    ended : str
-        Why the branch ends.
-    stable : (points,) array of bool
-        Whether no deviation grows.
-
-    Examples
-    --------
-    >>> import numpy as np, holonome as hn
-    >>> hoop = hn.System(
-    ...     1.0, lambda q, p: (p.w2 * np.cos(q) - 9.81) * np.sin(q), parameters={"w2": 5.0}, names=["theta"]
-    ... )
-    >>> branch = hn.equilibrium(hoop, [0.0]).follow("w2", (5.0, 20.0))
-    >>> bool(branch.stable[0]), bool(branch.stable[-1]), branch.others[0].stable[1:].all().item()
-    (True, False, True)
-    """
-
-    system: System
-    name: str
-    values: np.ndarray
-    folds: tuple[BranchPoint, ...]
-    branch_points: tuple[BranchPoint, ...]
-    others: tuple[Branch, ...]
-    ended: str
-    _problem: Problem = field(repr=False)
-    _X: np.ndarray = field(repr=False)  # (points, unknowns)
-
-    def _part(self, name: str) -> np.ndarray:
-        return self._X[:, self._problem.layout[name]].T
-
-    @property
-    def q(self) -> np.ndarray:
-        return self._part("q")
-
-    @property
-    def v(self) -> np.ndarray:
-        return self._part("v") if self._problem.moving else np.zeros_like(self.q)
-
-    @property
-    def s(self) -> np.ndarray:
-        return self._part("s")
-
-    @property
-    def lam(self) -> np.ndarray:
-        return self._part("lam")
-
-    @property
-    def everything(self) -> list[Branch]:
-        """All branches, this one first."""
-        return [self, *(part for other in self.others for part in other.everything)]
-
-    @cached_property
-    def eigenvalues(self) -> list[np.ndarray]:
-        """Of the linearisation at each point, without zeros."""
-        from holonome.analysis.stability import matrix_at
-
-        found = []
-        for k in range(self.values.size):
-            try:
-                found.append(deflated(matrix_at(self[k]).A)[0])
-            except HolonomeError:
-                found.append(np.full(1, np.nan, complex))
-        return found
-
-    @cached_property
-    def stable(self) -> np.ndarray:
-        return np.array(
-            [not np.any(x.real > 1e-7 * np.max(np.abs(x), initial=0.0)) for x in self.eigenvalues], bool
-        )
-
-    @property
-    def stretches(self) -> Iterator[tuple[int, int, bool]]:
-        """Beginning, end and stability of parts of one kind; they share their ends."""
-        begin = 0
-        for k in range(1, self.values.size + 1):
-            if k == self.values.size or self.stable[k] != self.stable[begin]:
-                yield begin, min(k + 1, self.values.size), bool(self.stable[begin])
-                begin = k
-
-    def __len__(self) -> int:
-        return self.values.size
-
-    def __getitem__(self, point: int) -> Equilibrium:
-        """The equilibrium at a point."""
-        return _equilibrium(self._problem, self._X[point])
-
-    def at(self, value: float) -> list[Equilibrium]:
-        """All equilibria at a value of the parameter, on this branch and the others."""
-        value = checked("amplitude", value)
-        found = []
-        for part in self.everything:
-            p = part.values - value
-            for k in np.flatnonzero((p[:-1] * p[1:] < 0) | (p[:-1] == 0)):
-                share = p[k] / (p[k] - p[k + 1]) if p[k] != p[k + 1] else 0.0
-                there = _pinned(part._problem, part._X[k] + share * (part._X[k + 1] - part._X[k]), value)
-                if there is not None:
-                    found.append(_equilibrium(part._problem, there))
-            if p.size and p[-1] == 0:
-                found.append(part[-1])
-        return found
-
-    def quantity(self, what: str) -> np.ndarray:
-        """A coordinate, state, or quantity of a joint or body by name, at each point."""
-        return self._measured(what, self._X)
-
-    def quantity_at(self, what: str, point: BranchPoint) -> float:
-        return float(self._measured(what, point._X[np.newaxis])[0])
-
-    def _measured(self, what: str, X: np.ndarray) -> np.ndarray:
-        found = self.system.measured(what) if what not in self.system.parameters else None
-        if what == self.name:
-            return X[:, -1]
-        if found is None or not found:
-            names = ", ".join([*self.system.names, *self.system.states])
-            raise ValueError(f"quantity: there is no {what!r}; there are {names}, or joints and bodies")
-        symbols = self.system.symbols
-        inputs = [symbols[name] for name in ("t", "q", "v", "p", "s")]
-        function = ca.Function("quantity", inputs, [ca.densify(next(iter(found.values())))])
-        values = []
-        for x in X:
-            here = self._problem.place(x)
-            p = self._problem.system_at(x).parameters.flat
-            values.append(float(function(here.t, here.q, here.v, p, here.s)))
-        return np.array(values)
-
-    def plot(self, what: str | None = None, axes: Axes | None = None, file: str | Path | None = None) -> Axes:
-        """The diagram: a quantity over the parameter, solid where it is stable."""
-        from holonome.analysis.pictures import plot_branches
-
-        if what is None:
-            names = [*self.system.names, *self.system.states]
-            ranges = np.ptp(np.hstack([np.vstack([part.q, part.s]) for part in self.everything]), axis=1)
-            what = names[int(np.argmax(ranges))]
-        return plot_branches(self, what, axes, file)
-
-    def __str__(self) -> str:
-        many = len(self.everything)
-        lines = [
-            f"equilibria of {self.system.name} over {self.name} = {self.values[0]:.6g} … "
-            f"{self.values[-1]:.6g}: {self.values.size} points; {self.ended}"
-        ]
-        for part in self.everything:
-            for point in (*part.folds, *part.branch_points):
-                lines.append(f"  {point.kind} at {self.name} = {point.value:.9g}")
-        if many > 1:
-            lines.append(f"  {many - 1} other branch{'es' * (many > 2)}")
-        return "\n".join(lines)
 
 
 class _Path(NamedTuple):
@@ -293,7 +90,7 @@ def _brought_to(problem: Problem, X: np.ndarray, value: float, name: str) -> np.
     begin, done, share = X[-1], 0.0, 1.0
     while done < 1:
         ahead = min(1.0, done + share)
-        there = _pinned(problem, X, begin + ahead * (value - begin))
+        there = pinned(problem, X, begin + ahead * (value - begin))
         if there is not None:
             X, done, share = there, ahead, 2 * share
         else:
@@ -381,24 +178,6 @@ def _corrected(path: _Path, X: np.ndarray, ranks: tuple[float, ...] = (RANK,)) -
     return None
 
 
-def _pinned(
-    problem: Problem, X: np.ndarray, value: float, row: np.ndarray | None = None, scale: Any = None
-) -> np.ndarray | None:
-    """A solution with this value of the parameter, or of another linear form."""
-    if row is None:
-        row = np.append(np.zeros(X.size - 1), 1.0)
-
-    def equations(x: np.ndarray) -> tuple[np.ndarray, Any]:
-        R, J = problem(x)
-        return np.append(R, row @ x - value), np.vstack([J, row])
-
-    try:
-        found = newton(equations, X, problem.units(X) if scale is None else scale, problem.scaled, 20)
-    except (HolonomeError, np.linalg.LinAlgError):
-        return None
-    return found.x if found.converged else None
-
-
 def _branch(
     path: _Path, X: np.ndarray, heading: np.ndarray, name: str, depth: int, wanted: np.ndarray
 ) -> Branch:
@@ -424,7 +203,7 @@ def _branch(
         out = not path.low <= ahead[-1] <= path.high
         if out:
             bound = path.low if ahead[-1] < path.low else path.high
-            last = _pinned(path.problem, ahead, bound)
+            last = pinned(path.problem, ahead, bound)
             if last is not None and abs(points[-1][-1] - bound) > 1e-9 * path.scale[-1]:
                 last[-1] = bound
                 points += [*_marked(path, points[-1], last, wanted), last]
@@ -477,7 +256,7 @@ def _marked(path: _Path, X: np.ndarray, ahead: np.ndarray, wanted: np.ndarray) -
     a, b = X[-1], ahead[-1]
     between = [value for value in wanted if (a - value) * (b - value) < 0]
     found = [
-        _pinned(path.problem, X + (value - a) / (b - a) * (ahead - X), value)
+        pinned(path.problem, X + (value - a) / (b - a) * (ahead - X), value)
         for value in sorted(between, reverse=bool(b < a))
     ]
     return [x for x in found if x is not None]
@@ -588,15 +367,7 @@ def _begun(path: _Path, X: np.ndarray, direction: np.ndarray) -> np.ndarray | No
     """A first point on another branch."""
     row = direction / path.scale
     for h in (0.5 * path.largest, 0.1 * path.largest, 0.02 * path.largest):
-        found = _pinned(path.problem, X + h * path.scale * direction, float(row @ X) + h, row, path.scale)
+        found = pinned(path.problem, X + h * path.scale * direction, float(row @ X) + h, row, path.scale)
         if found is not None and np.linalg.norm(path.weight * (found - X) / path.scale) < 5 * h:
             return found
     return None
-
-
-def _equilibrium(problem: Problem, X: np.ndarray) -> Equilibrium:
-    from holonome.analysis.equilibrium import result
-
-    left, J = problem(X)
-    size = np.abs(J) @ np.abs(X) + 1e-300
-    return result(problem, Found(X, True, float(np.max(np.abs(left) / size, initial=0.0)), 0))

@@ -13,7 +13,7 @@ from holonome.plot.style import legend, new_figure, one, save, sentence, styled,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from holonome.analysis.continuation import Branch
+    from holonome.analysis.branch import Branch
     from holonome.analysis.kinematics import Kinematics
     from holonome.analysis.response import Response
     from holonome.analysis.workspace import Workspace

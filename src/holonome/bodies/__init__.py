@@ -4,7 +4,8 @@
 `geometry`          vectors, rotations, quaternions and frames in symbols
 `shapes`            volume, centre and inertia of simple shapes
 `body`              rigid bodies and the points on them
-`joint`             what joints offer; those that are given by their freedoms; screw, rod, rope
+`joint`             what joints offer; those that are given by their freedoms; screw, rod
+`rope`              ropes over pulleys
 `contact`           points on curves and surfaces, rolling
 `tree`              the tree of links, and the joints that close loops
 `kinematics`        where links and bodies are and how they move
@@ -12,13 +13,17 @@
 `coupling`          drives, gears, racks, belts
 `law`               the user's functions of t, angle, rate, …
 `equations`         M, f, g, h
+`choice`            joint or absolute coordinates
+`search`            Newton's method for closed positions
 `assembly`          closed positions and their velocities
 `starting_values`   what start and speed may be given
+`motions`           what is known of one joint or body along a run
 `named_results`     reactions, places, power by name
 `body_system`       the System
 `picture`           its drawing
 `description`       what print says
 `parts`             parts by name, and how arguments that mean parts are read
+`adding_bodies`     methods that add bodies
 `adding_joints`     methods that add joints, drives and gears
 `adding_forces`     methods that add forces
 `section`           cross-sections and materials of beams

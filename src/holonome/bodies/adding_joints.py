@@ -13,8 +13,9 @@ from holonome.bodies.body import Numbers, Point
 from holonome.bodies.contact import OnGuide, Rolling
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.geometry import Frame, frame_along
-from holonome.bodies.joint import IN_THE_PLANE, Distance, Joint, LowerPair, Rope, Screw
+from holonome.bodies.joint import IN_THE_PLANE, Distance, Joint, LowerPair, Screw
 from holonome.bodies.parts import Parts
+from holonome.bodies.rope import Rope
 from holonome.errors import ModelError
 
 
@@ -108,10 +109,75 @@ class AddingJoints(Parts):
         size = self._limited(f"{name}.length", length, lambda x: x > 0, f"a positive number{meeting}")
         return self._add_joint(Distance(name, *self._ends(name, a, b), size))
 
-    def rope(self, name: str, points: Sequence[Any], length: Numbers) -> Joint:
-        """A rope from point to point, over pulleys too small to matter, which stays taut."""
+    def rope(
+        self,
+        name: str,
+        points: Sequence[Any],
+        length: Numbers,
+        radii: Sequence[Numbers] | None = None,
+        slips: bool | None = None,
+    ) -> Joint:
+        """A rope from point to point, which stays taut.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        points : list of Point
+            Its ends, and between them the centres of pulleys.
+        length : number
+            Its length, with what lies on pulleys.
+        radii : list of numbers, optional
+            In the plane: of the pulleys, positive where the rope goes round counterclockwise, negative where
+            clockwise, zero where a pulley is too small to matter, as without radii all are.  It goes round by
+            more than −45° and less than 315°.
+        slips : bool
+            True for a rope that slides over its pulleys, False, with radii, for one that turns them.
+
+        Examples
+        --------
+        Atwood's machine with a heavy pulley: a = (m₂ − m₁) g / (m₁ + m₂ + J / r²).
+
+        >>> import math
+        >>> import holonome as hn
+        >>> m = hn.Mechanism("Atwood")
+        >>> pulley = m.body("pulley", mass=1.0, inertia=0.02)
+        >>> _ = m.revolute("axle", m.ground.at(0, 2), pulley)
+        >>> light, heavy = m.point_mass("light", 1.0), m.point_mass("heavy", 2.0)
+        >>> _ = m.prismatic("left", m.ground.at(-0.2, 0), light, axis=(0, 1))
+        >>> _ = m.prismatic("right", m.ground.at(0.2, 0), heavy, axis=(0, 1))
+        >>> _ = m.rope("rope", [light, pulley, heavy], 2 + 0.2 * math.pi, radii=[-0.2])
+        >>> sol = hn.solve(m, (0, 0.5), start={"left": 1.0})
+        >>> sol.body("heavy").acceleration[1, 0].round(9).item(), round(-9.81 / (1 + 2 + 0.02 / 0.2**2), 9)
+        (-2.802857143, -2.802857143)
+        """
         found = self._points_of_rope(name, points)
-        return self._add_joint(Rope(name, found, self._positive(f"{name}.length", length)))
+        size = self._positive(f"{name}.length", length)
+        if radii is None:
+            if slips is not None:
+                raise ModelError(f"{name}.slips: without radii there is nothing to turn; leave it out")
+            return self._add_joint(Rope(name, found, size))
+        if self.dimension == 3:
+            raise ModelError(
+                f"{name}.radii: ropes over pulleys with a radius are for the plane; leave them out"
+            )
+        if not isinstance(radii, (list, tuple, np.ndarray)) or len(radii) != len(found) - 2 or not len(radii):
+            raise ModelError(
+                f"{name}.radii: {shown(radii)}; give a number for each of the {len(found) - 2} points "
+                "between the ends"
+            )
+        sizes = [self._scalar(f"{name}.radii", radius) for radius in radii]
+        self._require_own(f"{name}.radii", *sizes)
+        slips = False if slips is None else slips
+        if not isinstance(slips, bool):
+            raise ModelError(f"{name}.slips: {shown(slips)}; give True or False")
+        for point, radius in zip(found[1:-1], sizes, strict=True):
+            if not slips and not radius.is_zero() and (point.body.ground or not point.body.rotates):
+                raise ModelError(
+                    f"{name}: {point.body.name!r} cannot turn with the rope; give its pulley a body on an "
+                    "axle, or slips=True"
+                )
+        return self._add_joint(Rope(name, found, size, sizes, slips))
 
     def point_on(self, name: str, a: Any, b: Any, guide: Callable) -> Joint:
         """Point b stays on a curve or surface of a's body, such as a cam or a track.

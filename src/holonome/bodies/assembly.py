@@ -11,21 +11,17 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from holonome.bodies.body import Body
-from holonome.bodies.equations import Equations
 from holonome.bodies.geometry import rotation, turned
-from holonome.bodies.joint import ANGLE, BALL, QUATERNION, SLIDE, TURN, Joint, typical_length
+from holonome.bodies.joint import ANGLE, BALL, QUATERNION, Joint
 from holonome.bodies.kinematics import _nearest
+from holonome.bodies.search import CLOSE, CLOSED, SEEDS, STEPS, Search
 from holonome.bodies.starting_values import by_name, motion_of, named_values, place_of, triple, turned_from
 from holonome.errors import InconsistentStart
 from holonome.locks import cached_property
 
-_CLOSED = 1e-11
-_SEEDS, _MANY_SEEDS = 24, 96
+_MANY_SEEDS = 96
 _LARGEST_SEARCHED = 60
 """Coordinates up to which a position is looked for that is not special."""
-_STEPS = 60
-_CLOSE = 0.3
-"""A first find that misses what was wished for by more is compared with others."""
 
 
 @dataclass(frozen=True)
@@ -55,48 +51,8 @@ class Held:
     residual: ca.SX
 
 
-class Assembly:
-    """Finds closed positions of a mechanism, in the coordinates of its tree of joints.
-
-    Parameters
-    ----------
-    equations
-        The mechanism in joint coordinates.
-    joints, bodies
-        By name, all joints and bodies.
-    parameters
-        The values of its parameters.
-    t
-        The time.
-    """
-
-    def __init__(
-        self,
-        equations: Equations,
-        joints: Mapping[str, Joint],
-        bodies: Mapping[str, Body],
-        parameters: np.ndarray,
-        t: float,
-    ) -> None:
-        self.equations, self.joints, self.bodies = equations, joints, bodies
-        self.p, self.t = parameters, t
-        symbols = equations.symbols
-        self._q, self._v = symbols.q, symbols.v
-        self._inputs = [symbols.t, symbols.q, symbols.v, symbols.p, symbols.s]
-        self._s = np.zeros(symbols.s.numel())
-        self.rows = list(equations.constraints.g)
-        self.names = list(equations.constraints.g_names)
-
-    def function(self, *values: ca.SX) -> Any:
-        """Expressions as a function of q and v."""
-        compiled = ca.Function("value", self._inputs, [ca.densify(value) for value in values])
-
-        def call(q: np.ndarray, v: np.ndarray | None = None) -> list[np.ndarray]:
-            v = np.zeros(q.size) if v is None else v
-            found = compiled.call([self.t, q, v, self.p, self._s])
-            return [np.array(value) for value in found]
-
-        return call
+class Assembly(Search):
+    """Finds closed positions and velocities of a mechanism, in the coordinates of its tree of joints."""
 
     def positions(self, start: Mapping[str, Any] | None, every: bool = False) -> list[np.ndarray]:
         """Closed positions, the nearest to where the search begins first; InconsistentStart if none is
@@ -140,43 +96,17 @@ class Assembly:
 
     def _drawn_near(self, evaluate: Any, q: np.ndarray, guess: np.ndarray) -> np.ndarray:
         """Moved through closed positions as near to a place as they come without a detour."""
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             null = _null_space(evaluate(q)[1])
             pull = null @ (null.T @ self._difference(guess, q))
             length = float(np.linalg.norm(pull))
             if length < 1e-7:
                 break
             trial, gap = self._newton(evaluate, q + self._units * pull * min(1.0, 0.5 / length))
-            if gap > _CLOSED or self._distance(trial, guess) >= self._distance(q, guess):
+            if gap > CLOSED or self._distance(trial, guess) >= self._distance(q, guess):
                 break
             q = trial
         return q
-
-    def _closing(self, rows: ca.SX, guess: np.ndarray) -> Any:
-        """Rows and their derivatives as a function of q, in units in which typical changes are one: rows are
-        divided by how much they change around the guess where all coordinates do so by such a change.
-        """
-        raw = self.function(rows, ca.jacobian(rows, self._q))
-        random, size = np.random.default_rng(9), self._size
-        places = [self._displaced(guess, seed, random, size) for seed in range(4)]
-        changes = np.array([np.linalg.norm(raw(q)[1] * self._units, axis=1) for q in places])
-        units = np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0, initial=0.0)[:, None]
-        units[units == 0] = 1.0
-
-        def evaluate(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            value, jacobian = raw(q)
-            return value / units, jacobian * self._units / units
-
-        return evaluate
-
-    @cached_property
-    def _units(self) -> np.ndarray:
-        """Typical changes of the coordinates: a length of the mechanism where something slides, else one."""
-        found = np.ones(self._q.numel())
-        for link in self.equations.tree.links:
-            if link.motion.kind == SLIDE and link.motion.of is None:
-                found[link.first] = self._size
-        return found
 
     def _wished(self, rows: ca.SX, guess: np.ndarray, missed: Any) -> np.ndarray:
         """Where to begin so that wishes come true, as far as they can beside the rows; from places around it
@@ -186,7 +116,7 @@ class Assembly:
         found = []
         for seed in range(4):
             found.append(self._newton(evaluate, self._displaced(guess, seed, random, self._size))[0])
-            if missed(found[-1]) < _CLOSE:
+            if missed(found[-1]) < CLOSE:
                 break
         return min(found, key=missed)
 
@@ -235,88 +165,6 @@ class Assembly:
         turn = guess[places[size:]]
         R = rotation(ca.SX(turn)) if size == 3 else turned(2, ca.SX(turn[0]))
         guess[places[:size]] = position + np.array(ca.evalf(R @ arm)).ravel()[:size]
-
-    def _numbers(self, value: ca.SX) -> np.ndarray:
-        """An expression of the parameters in numbers."""
-        return np.array(ca.evalf(ca.substitute(value, self.equations.symbols.p, self.p)))
-
-    def _search(
-        self, evaluate: Any, guess: np.ndarray, seeds: int | None, missed: Any
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Newton's method from the guess and from places around it: so many, or until one will do."""
-        random, found, best = np.random.default_rng(7), [], (np.inf, guess)
-        for seed in range(seeds or _SEEDS):
-            q, gap = self._newton(evaluate, self._displaced(guess, seed, random, self._size))
-            if gap < best[0]:
-                best = gap, q
-            if gap > _CLOSED or any(self._distance(q, other) < 1e-6 for other in found):
-                continue
-            found.append(q)
-            if seed == 0 and not seeds and missed(q) < _CLOSE and self._regular(evaluate, q):
-                break
-        return found, best[1]
-
-    @cached_property
-    def _size(self) -> float:
-        """A length that is typical of the mechanism."""
-        return typical_length(self.joints.values(), lambda value: self._numbers(value).ravel())
-
-    def _displaced(self, guess: np.ndarray, seed: int, random: Any, size: float) -> np.ndarray:
-        """The first guess, then places further and further from it."""
-        q = guess.copy()
-        if seed == 0:
-            return q
-        reach = min(1.0, 0.15 * seed)
-        for link in self.equations.tree.links:
-            if link.motion.of is not None:
-                continue
-            part = slice(link.first, link.first + link.motion.size)
-            scale = size if link.motion.kind == SLIDE else 1.0 if link.motion.kind == BALL else np.pi
-            q[part] += reach * scale * random.uniform(-1, 1, link.motion.size)
-        return q
-
-    def _newton(self, evaluate: Any, q: np.ndarray) -> tuple[np.ndarray, float]:
-        """Gauss–Newton steps of least norm, shortened where the gap grows."""
-        value, jacobian = evaluate(q)
-        gap, last = _gap(value, jacobian), 0.0
-        for _ in range(_STEPS):
-            if gap == 0 or not np.isfinite(gap):
-                break
-            step = -np.linalg.lstsq(jacobian, value.ravel(), rcond=1e-10)[0]
-            step *= self._units * min(1.0, 1.5 / max(np.max(np.abs(step)), 1e-300))
-            for share in (1.0, 0.5, 0.25, 0.1, 0.02):
-                trial, trial_jacobian = evaluate(q + share * step)
-                size = _gap(trial, trial_jacobian)
-                if size < gap:
-                    break
-            else:
-                break
-            q, value, jacobian, last, gap = q + share * step, trial, trial_jacobian, gap, size
-            if gap < 1e-15 or (gap < 1e-12 and gap > 0.5 * last):
-                break
-        return q, gap
-
-    def _regular(self, evaluate: Any, q: np.ndarray) -> bool:
-        """Whether no other branch passes here, so that the first find can be taken."""
-        _, jacobian = evaluate(q)
-        if not jacobian.size:
-            return True
-        values = np.linalg.svd(jacobian, compute_uv=False)
-        return bool(np.all((values > 1e-6 * values[0]) | (values < 1e-12 * values[0])))
-
-    def _distance(self, q: np.ndarray, other: np.ndarray) -> float:
-        """How far two positions are from each other, in typical changes; full turns do not count."""
-        return float(np.linalg.norm(self._difference(q, other)))
-
-    def _difference(self, q: np.ndarray, other: np.ndarray) -> np.ndarray:
-        d = (q - other) / self._units
-        for link in self.equations.tree.links:
-            if link.motion.kind == TURN and link.motion.of is None:
-                d[link.first] = (d[link.first] + np.pi) % (2 * np.pi) - np.pi
-            if link.motion.kind == BALL:
-                part = slice(link.first, link.first + 4)
-                d[part] = min(q[part] - other[part], -q[part] - other[part], key=np.linalg.norm)
-        return d
 
     def _refuse(self, names: list[str], evaluate: Any, gaps: Any, q: np.ndarray) -> None:
         value, gap = np.abs(evaluate(q)[0].ravel()), np.abs(gaps(q)[0].ravel())
@@ -406,7 +254,7 @@ class Assembly:
                 direction = null @ (null.T @ (ahead if np.any(ahead) else sign * random.normal(size=q.size)))
                 ahead = direction / max(np.linalg.norm(direction), 1e-300)
                 here, gap = self._newton(evaluate, here + 0.35 * ahead * self._units)
-                if gap > _CLOSED:
+                if gap > CLOSED:
                     break
                 found.append(here)
             random = np.random.default_rng(8)
@@ -425,7 +273,7 @@ class Assembly:
         if first.size + len(drives) > rows == self._rank(first, but=set()):
             return first
         closing = ca.vertcat(*constraints.g)
-        others, _ = self._search(self._closing(closing, first), first, _SEEDS, lambda q: 0.0)
+        others, _ = self._search(self._closing(closing, first), first, SEEDS, lambda q: 0.0)
 
         def special(q: np.ndarray) -> tuple[bool, int]:
             free = q.size - self._rank(q, but=drives)
@@ -561,14 +409,6 @@ class Assembly:
         if w is not None:
             rows += ca.vertsplit(frame.w - w) if body.dimension == 3 else [frame.w[2] - w]
         return [Held(name, row) for row in rows]
-
-
-def _gap(value: np.ndarray, jacobian: np.ndarray) -> float:
-    """The largest residual; infinite where rows have no value or no derivative, as where two points of a rope
-    coincide.
-    """
-    finite = np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian))
-    return float(np.max(np.abs(value), initial=0.0)) if finite else np.inf
 
 
 def _null_space(C: np.ndarray) -> np.ndarray:

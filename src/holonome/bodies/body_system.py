@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -20,7 +20,7 @@ from holonome.bodies.named_results import NamedResults
 from holonome.bodies.redundancy import in_dependences, same_rank
 from holonome.bodies.unilateral import Unilateral
 from holonome.errors import ModelError
-from holonome.locks import cached_property
+from holonome.locks import cached_property, expressions
 from holonome.problem.contact import Contact
 from holonome.problem.drawing import Drawing
 from holonome.problem.elastic import Elastic
@@ -41,13 +41,13 @@ class BodySystem(System):
         joints: Mapping[str, Joint],
         gravity: ca.SX,
         parameters: Parameters,
-        drawing: Drawing | None,
+        drawing: Callable[[], Drawing | None],
         frozen: Frozen | None,
         unilateral: Mapping[str, Unilateral] | None = None,
     ) -> None:
         self.unilateral = dict(unilateral or {})
         self.equations, self.bodies, self.joints, self.gravity = equations, bodies, joints, gravity
-        self.dimension = bodies["ground"].dimension
+        self.dimension, self._draw = bodies["ground"].dimension, drawing
         symbols, constraints, n = equations.symbols, equations.constraints, equations.tree.size
 
         def formula(role: str, value: ca.SX) -> Expression:
@@ -92,10 +92,24 @@ class BodySystem(System):
             names=equations.tree.names,
             constraint_names=[*constraints.g_names, *constraints.h_names] or None,
             name=name,
-            drawing=drawing,
             **given,
         )
         self._frozen = frozen
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """Made when it is first asked for: many mechanisms are never drawn."""
+        if self._drawing is not None:
+            return self._drawing
+        return self.compiled.once("drawing", self._drawn)
+
+    @drawing.setter
+    def drawing(self, drawing: Drawing | None) -> None:
+        self._drawing = drawing
+
+    def _drawn(self) -> Drawing | None:
+        with expressions:
+            return self._draw()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles and saved files hold the equations, not the parts."""

@@ -343,7 +343,7 @@ class Equations:
         G = ca.jacobian(ca.vertcat(*constraints.g), symbols.q)
         return ca.vertcat(G, ca.jacobian(ca.vertcat(*constraints.h), symbols.v))
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Roughly the number of operations of one evaluation of the accelerations."""
         symbols, constraints = self.symbols, self.constraints

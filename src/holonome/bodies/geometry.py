@@ -43,7 +43,7 @@ def skew(x: ca.SX) -> ca.SX:
 
 
 def cross(a: ca.SX, b: ca.SX) -> ca.SX:
-    return ca.vertcat(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    return ca.cross(a, b)
 
 
 def unit(axis: int) -> ca.SX:

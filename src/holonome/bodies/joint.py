@@ -16,9 +16,8 @@ Slides are along the axes of a, then come turns.  Rows are the opposite: with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
@@ -139,6 +138,10 @@ class Joint:
     def velocity_rows(self, *frames: Frame) -> list[Row]:
         """What vanishes on the level of velocities, linear in them."""
         return []
+
+    def tensions(self, multipliers: ca.SX) -> ca.SX | None:
+        """Of a rod or a rope, from the multipliers of its rows."""
+        return None
 
     def measured(self, *frames: Frame) -> list[ca.SX]:
         """Its coordinates, from the frames of all points; angles only up to full turns in space."""
@@ -304,15 +307,5 @@ class Distance(Joint):
         d = b.x - a.x
         return [Row("length", (ca.dot(d, d) - self.length**2) / (2 * self.length))]
 
-
-class Rope(Joint):
-    """An inextensible rope from point to point, over pulleys too small to matter, which stays taut."""
-
-    what = "rope"
-
-    def __init__(self, name: str, points: Sequence[Point], length: object) -> None:
-        self.name, self.points, self.length = name, tuple(points), symbolic(length)
-
-    def rows(self, *frames: Frame) -> list[Row]:
-        spans = [ca.norm_2(after.x - before.x) for before, after in pairwise(frames)]
-        return [Row("length", sum(spans, ca.SX(0)) - self.length)]
+    def tensions(self, multipliers: ca.SX) -> ca.SX:
+        return multipliers

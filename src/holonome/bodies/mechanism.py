@@ -11,42 +11,32 @@ import numpy as np
 
 from holonome.arguments import checked, real_number, shown
 from holonome.bodies.adding_beams import AddingBeams
+from holonome.bodies.adding_bodies import AddingBodies
 from holonome.bodies.adding_contacts import AddingContacts
 from holonome.bodies.assembly import Assembly
 from holonome.bodies.body import (
-    Body,
     Numbers,
     Point,
-    inertia_of,
-    mass_of,
-    points_of,
-    require_physical,
-    vector,
 )
 from holonome.bodies.body_system import BodySystem
+from holonome.bodies.choice import chosen, of_the_best_tree
 from holonome.bodies.description import description
 from holonome.bodies.equations import Equations
 from holonome.bodies.joint import ANGLE
 from holonome.bodies.picture import picture
 from holonome.bodies.redundancy import LARGEST, rows_to_leave_out
-from holonome.bodies.shapes import Shape
 from holonome.bodies.tree import Tree, grown
 from holonome.bodies.unilateral import SlackRope
 from holonome.errors import InconsistentStart, ModelError
-from holonome.locks import expressions
+from holonome.locks import collector_waits, expressions
 from holonome.problem.drawing import Drawing
 from holonome.problem.event import Event
 from holonome.problem.frozen_values import require_unchanged
 from holonome.problem.user_function import Expression
 from holonome.tracing import Frozen
 
-_SMALL_TREE, _LARGEST_TREE = 12, 60
-"""Coordinates of joints up to which those of a tree without loops, and beyond which absolute ones are taken
-without counting.
-"""
 
-
-class Mechanism(AddingBeams, AddingContacts):
+class Mechanism(AddingBeams, AddingBodies, AddingContacts):
     """Rigid bodies connected by joints, in the plane or in space.
 
     Parts are added by name; joints that close a loop are joints like all others.  Where bodies, joints and
@@ -93,104 +83,6 @@ class Mechanism(AddingBeams, AddingContacts):
         self._traces: list[Point] = []
         self._followed: list[str] = []  # joints whose angles events ask for
 
-    def body(
-        self,
-        name: str,
-        mass: Numbers | None = None,
-        inertia: Numbers | None = None,
-        *,
-        center: Numbers | None = None,
-        points: Mapping[str, Any] | None = None,
-        shape: Shape | None = None,
-        density: Numbers | None = None,
-    ) -> Body:
-        """Add a rigid body.
-
-        Parameters
-        ----------
-        name : str
-            What it is called everywhere.
-        mass : number
-            Its mass.
-        inertia : number, three numbers or 3 × 3 array
-            Moment of inertia about the centre of mass; in space the principal moments along the axes of the
-            body, or the tensor in these axes.
-        center : numbers, optional
-            The centre of mass in the axes of the body; the origin by default.
-        points : dict, optional
-            Named points in the axes of the body; one with axes of its own is a pair of coordinates and a
-            ``scipy.spatial.transform.Rotation``.
-        shape : Shape, optional
-            One of :mod:`holonome.shapes`, to draw; with ``density`` also mass, centre and inertia, and with
-            ``mass`` alone centre and inertia.
-        density : number, optional
-            Mass by volume of the shape.
-        """
-        self._new(name)
-        mass, inertia, center = self._inertia(name, mass, inertia, center, shape, density)
-        found: dict[str, Point] = {}
-        body = Body(name, self.dimension, mass, inertia, center, found, shape)
-        found |= points_of(name, {} if points is None else points, self.dimension, body)
-        places = [point.position for point in found.values()]
-        self._require_own(name, mass, inertia, center, *places)
-        if not inertia.is_constant():
-            J = ca.Function("inertia", [self._p], [ca.densify(inertia)])(self.parameters.flat)
-            require_physical(name, np.array(J), self.dimension)
-        self.bodies[name] = body
-        return body
-
-    def _inertia(
-        self, name: str, mass: Any, inertia: Any, center: Any, shape: Any, density: Any
-    ) -> tuple[ca.SX, ca.SX, ca.SX]:
-        if shape is not None and not isinstance(shape, Shape):
-            raise ModelError(f"{name}.shape: {shown(shape)}; give one of hn.shapes, such as hn.shapes.Box")
-        if density is not None:
-            if shape is None or mass is not None or inertia is not None or center is not None:
-                raise ModelError(
-                    f"{name}.density: it goes with a shape and takes the place of mass, inertia and center"
-                )
-            return self._of_shape(self._mass(f"{name}.density", density), shape)
-        if mass is None:
-            raise ModelError(f"{name}.mass: missing; give a number, or a shape and its density")
-        if inertia is None and shape is not None and center is None:
-            return self._of_shape(self._mass(f"{name}.mass", mass) / shape.volume, shape)
-        if inertia is None:
-            raise ModelError(
-                f"{name}.inertia: missing; give the moment of inertia about the centre of mass, or make it a "
-                "point mass, m.point_mass"
-            )
-        middle = vector(
-            f"{name}.center", (0.0,) * self.dimension if center is None else center, self.dimension
-        )
-        return self._mass(f"{name}.mass", mass), inertia_of(name, inertia, self.dimension), middle
-
-    def _of_shape(self, density: ca.SX, shape: Shape) -> tuple[ca.SX, ca.SX, ca.SX]:
-        J = density * ca.SX(ca.DM(shape.unit_inertia))
-        if self.dimension == 2:
-            J = ca.diag(ca.vertcat(0, 0, J[2, 2]))
-        return density * shape.volume, ca.sparsify(J), ca.SX(ca.DM(shape.center))
-
-    def _mass(self, role: str, value: Any) -> ca.SX:
-        found = mass_of(role, value)
-        return found if found.is_constant() else self._not_negative(role, found)
-
-    def point_mass(self, name: str, mass: Numbers) -> Body:
-        """Add a body that is a point, which has no rotation; its point is called after it."""
-        self._new(name)
-        points: dict[str, Point] = {}
-        body = Body(
-            name,
-            self.dimension,
-            self._mass(f"{name}.mass", mass),
-            ca.SX(3, 3),
-            ca.SX(3, 1),
-            points,
-            rotates=False,
-        )
-        points[name] = Point(body, name, ca.SX(3, 1))
-        self.bodies[name] = body
-        return body
-
     def trace(self, *points: Any) -> None:
         """Draw the paths of these points in animations."""
         self._traces += [self._point("trace", point) for point in points]
@@ -200,7 +92,7 @@ class Mechanism(AddingBeams, AddingContacts):
     def system(self) -> BodySystem:
         """The equations of motion as a System; made anew after a part was added."""
         if "system" not in self._made:
-            with expressions:
+            with expressions, collector_waits():
                 self._made["system"] = self._new_system()
         return self._made["system"]
 
@@ -209,23 +101,11 @@ class Mechanism(AddingBeams, AddingContacts):
         key = "absolute" if absolute else "joint"
         if key not in self._made:
             self._require_complete()
-            self._made[key] = self._new_equations(True) if absolute else self._of_the_best_tree()
+            self._made[key] = self._new_equations(True) if absolute else self._in_joints()
         return self._made[key]
 
-    def _of_the_best_tree(self) -> Equations:
-        """In joint coordinates.  A body that hangs on one of several balls may be better off with coordinates
-        of its own: its mass then does not couple those of its neighbours.
-        """
-        balls = [name for name, joint in self.joints.items() if joint.what == "spherical"]
-        found = self._new_equations(False)
-        if (
-            not set(balls) & set(found.tree.edges)
-            or not found.tree.closing
-            or found.tree.size > _LARGEST_TREE
-        ):
-            return found
-        other = self._new_equations(False, balls)
-        return other if other.cost < 0.9 * found.cost else found
+    def _in_joints(self) -> Equations:
+        return of_the_best_tree(self.joints.values(), lambda cut: self._new_equations(False, cut))
 
     def _new_equations(self, absolute: bool, cut: Sequence[str] = ()) -> Equations:
         stopped = [contact.joint.name for contact in self.contacts.values() if contact.joint is not None]
@@ -274,14 +154,19 @@ class Mechanism(AddingBeams, AddingContacts):
         return self._equations_of(equations.tree, [equations.row_names[row] for row in rows])
 
     def _new_system(self) -> BodySystem:
-        chosen = self._chosen()
-        if not chosen.tree.size:
+        found = self._chosen()
+        if not found.tree.size:
             raise ModelError("nothing in this mechanism can move: joints fix all its bodies to the ground")
-        equations = self._without_redundant_rows(chosen)
-        parts = self.bodies, self.joints, self.forces, self.couplings
+        equations = self._without_redundant_rows(found)
+        parts = dict(self.bodies), dict(self.joints), dict(self.forces), dict(self.couplings)
         lines = [beam.line for beam in self.beams.values()]
         lines += [list(rope.points) for rope in self.contacts.values() if isinstance(rope, SlackRope)]
-        drawing = self.drawing or picture(equations, *parts, self._traces, self.parameters.flat, lines)
+        given = self.drawing, [*self._traces], self.parameters.flat
+
+        def drawing() -> Drawing | None:
+            drawn, traces, flat = given
+            return drawn or picture(equations, *parts, traces, flat, lines)
+
         return BodySystem(
             self.name,
             equations,
@@ -295,15 +180,9 @@ class Mechanism(AddingBeams, AddingContacts):
         )
 
     def _chosen(self) -> Equations:
-        """Joint or absolute coordinates, whichever takes fewer instructions."""
         if self._coordinates != "auto":
             return self.equations(self._coordinates == "absolute")
-        joint = self.equations(False)
-        if not joint.tree.closing and joint.tree.size <= _SMALL_TREE:
-            return joint
-        if joint.tree.size > _LARGEST_TREE:
-            return self.equations(True)
-        return joint if joint.cost <= 1.25 * self.equations(True).cost else self.equations(True)
+        return chosen(self.equations(False), lambda: self.equations(True))
 
     def event(
         self,

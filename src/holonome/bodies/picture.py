@@ -14,9 +14,10 @@ from holonome.bodies.contact import OnGuide, Rolling
 from holonome.bodies.coupling import Coupling
 from holonome.bodies.equations import Equations
 from holonome.bodies.geometry import Frame, cross
-from holonome.bodies.joint import DISPLACEMENT, Distance, Joint, Rope
+from holonome.bodies.joint import DISPLACEMENT, Distance, Joint
 from holonome.bodies.load import Between, Contact, JointSpring, Load, PointSpring
 from holonome.bodies.outlines import coplanar, hull, in_line, section
+from holonome.bodies.rope import Rope
 from holonome.bodies.shapes import Shape, Sphere, Tube
 from holonome.locks import expressions
 from holonome.problem.drawing import SYMBOLS, Drawing
@@ -214,11 +215,28 @@ class Picture:
 
     def _rod_or_rope(self, joint: Joint) -> None:
         names = [self.point(point) for point in joint.points]
-        for pair in pairwise(names):
-            self.add("lines" if isinstance(joint, Rope) else "links", *pair)
+        if isinstance(joint, Rope):
+            self._rope(joint, names)
+        else:
+            self.add("links", *names)
         for name, point in zip(names, joint.points, strict=True):
             if point.body.rotates and not point.body.ground:
                 self.add("symbols", "revolute" if self.dimension == 2 else "spherical", name)
+
+    def _rope(self, rope: Rope, names: Sequence[str]) -> None:
+        """Its spans, and the pulleys that have a radius."""
+        ends = self.equations.kinematics.ends(rope)
+        for k, (span, pair) in enumerate(zip(rope.spans(*ends), pairwise(names), strict=True)):
+            touching = [
+                name if radius.is_zero() else self.place(f"{rope.name} {k} {name}", end.x + arm)
+                for name, radius, end, arm in zip(
+                    pair, rope.radii[k : k + 2], ends[k : k + 2], span.arms, strict=True
+                )
+            ]
+            self.add("lines", *touching)
+        for name, radius, end in zip(names, rope.radii, ends, strict=True):
+            if not radius.is_zero():
+                self.wheel(f"{rope.name} {name}", end, ca.fabs(radius))
 
     # ---------------------------------------------------------------- wheels and their ground
 

@@ -6,99 +6,77 @@ w are accelerations, or velocities after an impact where x are impulses.  A cont
 given direction d.  Sweeps over the contacts, each solved by itself (projected Gauss–Seidel), find out which
 of them are open, stick or slide; with these decisions the equations are linear, and they are solved and
 checked.  Where the sweeps do not settle, all decisions of a small problem are tried.
+
+All of it is compiled, as it runs at each impact.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from itertools import product
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numba import njit
 
+from holonome.algebra.least_squares import column_solved
+
 OPEN, STICK, SLIDE = 0, 1, 2
 """What a contact does; without friction a closed one counts as sticking."""
 
-_SWEEPS, _SETTLED, _EXACT, _TRIED = 1000, 1e-13, 1e-9, 1500
+_SWEEPS, _SETTLED, _EXACT, _SETTLED_WELL, _TRIED = 1000, 1e-13, 1e-9, 1e-7, 1500
 _DEPENDENT, _LARGE = 1e-10, 100.0
 """Singular values that count as zero, and forces that are so large only because of them."""
 
-
-class Found(NamedTuple):
-    """Forces x, w, what each contact does, and the directions d of those that slide."""
-
-    x: np.ndarray
-    w: np.ndarray
-    status: np.ndarray
-    directions: np.ndarray
-    """A row of two numbers for each contact."""
-
-
-class NoSolution(ArithmeticError):
-    """No forces satisfy the law of friction (Painlevé's paradox)."""
-
-
-def solve_contacts(
-    A: np.ndarray,
-    b: np.ndarray,
-    begins: np.ndarray,
-    mu: np.ndarray,
-    directions: np.ndarray,
-    sliding: np.ndarray,
-    before: np.ndarray | None = None,
-) -> Found:
-    """Forces on contacts.
-
-    Parameters
-    ----------
-    A, b
-        w = A x + b.
-    begins
-        Where the rows of each contact begin.
-    mu
-        Coefficients of friction.
-    directions, sliding
-        The direction d of each contact, two numbers a row, and whether it is given.
-    before
-        Normal impulses that friction may count on in addition.
-    """
-    before = np.zeros(mu.size) if before is None else before
-    ends = np.append(begins[1:], b.size).astype(np.int64)
-    begins = begins.astype(np.int64)
-    scale = _scale(A, b)
-    x, d = np.zeros(b.size), directions.copy()
-    status = np.zeros(mu.size, dtype=np.int64)
-    settled = _sweeps(A, b, begins, ends, mu, d, sliding, before, x, status, _SWEEPS, _SETTLED)
-    exact = _with_decisions(A, b, begins, ends, mu, d, sliding, before, status, x[begins] > 0, scale)
-    if exact is not None:
-        return exact
-    found = Found(x, A @ x + b, status, d)
-    if settled and _is_solution(found, begins, ends, mu, sliding, before, 1e-7, scale):
-        return found
-    for decisions, presses, chosen in _all_decisions(begins, ends, mu, d, sliding, before):
-        exact = _with_decisions(A, b, begins, ends, mu, chosen, sliding, before, decisions, presses, scale)
-        if exact is not None:
-            return exact
-    raise NoSolution("no contact forces satisfy the law of friction")
-
-
-def _scale(A: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """Sizes of w and of x."""
-    size = max(float(np.max(np.abs(b), initial=0.0)), 1e-300)
-    diagonal = np.diag(A)
-    mobility = np.min(diagonal[diagonal > 1e-12 * np.max(diagonal, initial=0.0)], initial=np.inf)
-    return size, size / mobility if np.isfinite(mobility) else size
+_LAWS = np.array([[STICK, 0.0], [SLIDE, 1.0], [SLIDE, -1.0]])
+"""What a closed contact with one slip velocity can do, and in which direction."""
 
 
 @njit(cache=True)
-def _sweeps(A, b, begins, ends, mu, d, sliding, before, x, status, most, settled):
+def solve_contacts(A, b, begins, mu, d, sliding, before, x, w, status):
+    """Find forces x on contacts, w = A x + b, what each contact does, and the directions d, two numbers a
+    row; False if no forces satisfy the law of friction (Painlevé's paradox).
+
+    Rows of contact i are from ``begins[i]`` to ``begins[i + 1]``.  Where it is ``sliding``, its direction is
+    given; ``before`` are normal impulses that friction may count on in addition.
+    """
+    size_w, size_x = _scale(A, b)
+    count, given = mu.size, d.copy()
+    x[:], presses = 0.0, np.empty(count, dtype=np.bool_)
+    settled = _sweeps(A, b, begins, mu, d, sliding, before, x, status)
+    swept, decided = x.copy(), status.copy()
+    for i in range(count):
+        presses[i] = x[begins[i]] > 0
+    if _with_decisions(A, b, begins, mu, d, sliding, before, status, presses, size_w, size_x, x, w):
+        return True
+    status[:], x[:] = decided, swept
+    w[:] = A @ x + b
+    if settled and _is_solution(x, w, status, d, begins, mu, sliding, before, _SETTLED_WELL, size_w, size_x):
+        return True
+    for number in range(_ways(begins, mu, sliding, before)):
+        d[:] = given
+        _decide(number, begins, mu, sliding, before, status, presses, d)
+        if _with_decisions(A, b, begins, mu, d, sliding, before, status, presses, size_w, size_x, x, w):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _scale(A, b):
+    """Sizes of w and of x."""
+    size, steepest, mobility = 1e-300, 0.0, math.inf
+    for i in range(b.size):
+        size, steepest = max(size, abs(b[i])), max(steepest, A[i, i])
+    for i in range(b.size):
+        if A[i, i] > 1e-12 * steepest:
+            mobility = min(mobility, A[i, i])
+    return size, size / mobility if mobility < math.inf else size
+
+
+@njit(cache=True)
+def _sweeps(A, b, begins, mu, d, sliding, before, x, status):
     """Projected Gauss–Seidel; whether it settled."""
     largest = 0.0
-    for _ in range(most):
+    for _ in range(_SWEEPS):
         change, largest = 0.0, 0.0
         for i in range(mu.size):
-            row, rows = begins[i], ends[i] - begins[i]
+            row, rows = begins[i], begins[i + 1] - begins[i]
             w = b[row]
             for j in range(x.size):
                 w += A[row, j] * x[j]
@@ -144,97 +122,115 @@ def _sweeps(A, b, begins, ends, mu, d, sliding, before, x, status, most, settled
                 for k in range(1, rows):
                     x[row + k] = 0.0
             largest = max(largest, new, bound)
-        if change <= settled * largest or change == 0.0:
+        if change <= _SETTLED * largest or change == 0.0:
             return True
     return False
 
 
-def _with_decisions(A, b, begins, ends, mu, d, sliding, before, status, presses, scale) -> Found | None:
-    """The forces if each contact does what ``status`` says, those that press without moving across, or None
-    if that contradicts the laws.
+@njit(cache=True)
+def _with_decisions(A, b, begins, mu, d, sliding, before, status, presses, size_w, size_x, x, w):
+    """Find the forces if each contact does what ``status`` says, those that press without moving across;
+    False if that contradicts the laws.
     """
-    known: list[int] = []
-    columns, offset = np.zeros((b.size, b.size)), np.zeros(b.size)
-    for i, what in enumerate(status):
-        row, end = int(begins[i]), int(ends[i])
+    known, columns, x[:] = np.zeros(b.size, dtype=np.bool_), np.zeros((b.size, b.size)), 0.0
+    for i in range(mu.size):
+        row, end = begins[i], begins[i + 1]
         if presses[i]:
-            known.append(row)
+            known[row] = True
             columns[row, row] = 1.0
-        if what == SLIDE:
-            columns[row + 1 : end, row] = -mu[i] * d[i, : end - row - 1]
-            offset[row + 1 : end] = -mu[i] * before[i] * d[i, : end - row - 1]
-        elif end > row + 1 and (mu[i] > 0 and what == STICK):
-            known += range(row + 1, end)
-            columns[range(row + 1, end), range(row + 1, end)] = 1.0
-    x = offset
-    if known:
-        B = columns[:, known]
-        S, right = (A @ B)[known], -(A @ offset + b)[known]
-        try:
-            z = np.linalg.solve(S, right)
-            usable = np.abs(S @ z - right).max() <= 1e-10 * scale[0] and np.abs(z).max() <= _LARGE * scale[1]
-        except np.linalg.LinAlgError:
-            usable = False
-        if not usable:
-            z = np.linalg.lstsq(S, right, rcond=_DEPENDENT)[0]
-        x = B @ z + offset
-    found = Found(x, A @ x + b, np.array(status), d.copy())
-    for i in np.flatnonzero((found.status == SLIDE) & ~sliding):
-        if np.abs(found.w[begins[i] + 1 : ends[i]]).max(initial=0.0) <= _EXACT * scale[0]:
-            found.status[i] = STICK  # at the bound of friction, but it does not move
-    return found if _is_solution(found, begins, ends, mu, sliding, before, _EXACT, scale) else None
+        if status[i] == SLIDE:
+            for k in range(row + 1, end):
+                columns[k, row] = -mu[i] * d[i, k - row - 1]
+                x[k] = -mu[i] * before[i] * d[i, k - row - 1]
+        elif mu[i] > 0 and status[i] == STICK:
+            for k in range(row + 1, end):
+                known[k] = True
+                columns[k, k] = 1.0
+    rows = np.flatnonzero(known)
+    if rows.size:
+        B = np.ascontiguousarray(columns[:, rows])
+        S, right = (A @ B)[rows], -(A @ x + b)[rows]
+        x += B @ column_solved(S, right, _DEPENDENT, _LARGE * size_x)
+    w[:] = A @ x + b
+    for i in range(mu.size):
+        if status[i] == SLIDE and not sliding[i]:
+            largest = 0.0
+            for k in range(begins[i] + 1, begins[i + 1]):
+                largest = max(largest, abs(w[k]))
+            if largest <= _EXACT * size_w:
+                status[i] = STICK  # at the bound of friction, but it does not move
+    return _is_solution(x, w, status, d, begins, mu, sliding, before, _EXACT, size_w, size_x)
 
 
-def _is_solution(found, begins, ends, mu, sliding, before, tolerance, scale) -> bool:
+@njit(cache=True)
+def _is_solution(x, w, status, d, begins, mu, sliding, before, tolerance, size_w, size_x):
     """Whether the laws hold."""
-    size_w = tolerance * scale[0]
-    size_x = tolerance * max(scale[1], float(np.max(np.abs(found.x), initial=0.0)))
-    for i, what in enumerate(found.status):
-        row, end = int(begins[i]), int(ends[i])
-        N, w = found.x[row], found.w[row]
-        if min(w + size_w, N + size_x) < 0 or (w > size_w and size_x < N):
+    size_w, size_x = tolerance * size_w, tolerance * max(size_x, np.max(np.abs(x)))
+    for i in range(mu.size):
+        row, end = begins[i], begins[i + 1]
+        N, rate = x[row], w[row]
+        if not (rate + size_w >= 0 and N + size_x >= 0) or (rate > size_w and size_x < N):
             return False
         bound = mu[i] * (N + before[i])
         if end == row + 1 or mu[i] == 0 or bound <= size_x:
             continue
-        F, w_T, d = found.x[row + 1 : end], found.w[row + 1 : end], found.directions[i, : end - row - 1]
-        if what == OPEN or (what == SLIDE and not sliding[i] and not _against(d, w_T, size_w)):
+        if status[i] == OPEN:
             return False
-        if what == STICK and (np.linalg.norm(F) > bound + size_x or np.max(np.abs(w_T)) > size_w):
+        if status[i] == SLIDE and not sliding[i] and not _against(d[i], w[row + 1 : end], size_w):
             return False
+        if status[i] == STICK:
+            F, across = x[row + 1 : end], w[row + 1 : end]
+            if math.sqrt(np.sum(F * F)) > bound + size_x or np.max(np.abs(across)) > size_w:
+                return False
     return True
 
 
-def _against(d: np.ndarray, w_T: np.ndarray, size: float) -> bool:
+@njit(cache=True)
+def _against(d, w_T, size):
     """Whether something slides in the direction against which friction acts."""
-    along = float(d @ w_T)
-    return bool(along >= -size and np.linalg.norm(w_T - along * d) <= 1e4 * size)
+    along, across = 0.0, 0.0
+    for k in range(w_T.size):
+        along += d[k] * w_T[k]
+    for k in range(w_T.size):
+        across += (w_T[k] - along * d[k]) ** 2
+    return along >= -size and math.sqrt(across) <= 1e4 * size
 
 
-def _all_decisions(
-    begins, ends, mu, d, sliding, before
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """All that contacts can do, of contacts with one slip velocity at most: decisions, which of them press,
-    and the directions.
-    """
-    choices: list[Sequence[tuple[int, float, bool]]] = []
+@njit(cache=True)
+def _choices(i, begins, mu, sliding, before):
+    """How many things a contact with one slip velocity at most can do when closed, and in how many ways."""
+    rows = begins[i + 1] - begins[i]
+    closed = 3 if rows == 2 and mu[i] > 0 and not sliding[i] else 1
+    return closed, 1 + closed * (2 if before[i] > 0 else 1)
+
+
+@njit(cache=True)
+def _ways(begins, mu, sliding, before):
+    """How many decisions there are to try; none where there are too many, or two slip velocities."""
+    number = 1
     for i in range(mu.size):
-        rows = ends[i] - begins[i]
-        if rows == 1 or mu[i] == 0:
-            closed = [(STICK, 0.0)]
-        elif sliding[i]:
-            closed = [(SLIDE, 0.0)]
-        elif rows == 2:
-            closed = [(STICK, 0.0), (SLIDE, 1.0), (SLIDE, -1.0)]
+        if begins[i + 1] - begins[i] > 2 and mu[i] > 0 and not sliding[i]:
+            return 0
+        number *= _choices(i, begins, mu, sliding, before)[1]
+        if number > _TRIED:
+            return 0
+    return number
+
+
+@njit(cache=True)
+def _decide(number, begins, mu, sliding, before, status, presses, d):
+    """The decisions of this number: what contacts do, which of them press, and in which directions."""
+    for i in range(mu.size - 1, -1, -1):
+        closed, ways = _choices(i, begins, mu, sliding, before)
+        way, number = number % ways, number // ways
+        presses[i] = way < closed
+        if way == ways - 1:
+            status[i] = OPEN
+        elif closed == 1:
+            slides = sliding[i] and mu[i] > 0 and begins[i + 1] > begins[i] + 1
+            status[i] = SLIDE if slides else STICK
         else:
-            return
-        ways = [True, False] if before[i] > 0 else [True]
-        choices.append([(*one, presses) for presses in ways for one in closed] + [(OPEN, 0.0, False)])
-    if np.prod([float(len(choice)) for choice in choices]) > _TRIED:
-        return
-    for decisions in product(*choices):
-        chosen = d.copy()
-        for i, (what, sign, _) in enumerate(decisions):
-            if what == SLIDE and sign:
-                chosen[i] = (sign, 0.0)
-        yield np.array([one[0] for one in decisions]), np.array([one[2] for one in decisions]), chosen
+            what, sign = _LAWS[way % closed]
+            status[i] = int(what)
+            if sign != 0.0:
+                d[i, 0], d[i, 1] = sign, 0.0

@@ -62,7 +62,7 @@ def piece_sizes(n, m, mg, states):
     return 0, C, D, f, gamma, g, w, r, r + states
 
 
-_numba_sizes = njit(cache=True)(piece_sizes)
+compiled_sizes = njit(cache=True)(piece_sizes)
 
 
 Pieces = namedtuple("Pieces", "M C D f gamma g w r")
@@ -72,7 +72,7 @@ Pieces = namedtuple("Pieces", "M C D f gamma g w r")
 @njit(cache=True)
 def _pieces(c, work):
     n, m, mg, k, memory = c.coordinates, c.rows, c.position_rows, c.states, work.pieces
-    M, C, D, f, gamma, g, w, r, _ = _numba_sizes(n, m, mg, k)
+    M, C, D, f, gamma, g, w, r, _ = compiled_sizes(n, m, mg, k)
     return Pieces(
         as_matrix(shift(memory, M), n, n),
         as_matrix(shift(memory, C), m, n),
@@ -116,7 +116,7 @@ def _begin(t, y, z, context, c, work):
         return status
     c.dense_calls += 1
     total = 0.0
-    for i in range(_numba_sizes(c.coordinates, c.rows, c.position_rows, c.states)[-1]):
+    for i in range(compiled_sizes(c.coordinates, c.rows, c.position_rows, c.states)[-1]):
         total += work.pieces[i]
     return SINGULAR if total - total != 0.0 else OK
 

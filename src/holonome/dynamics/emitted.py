@@ -119,14 +119,15 @@ def elimination_cost(model: Model) -> int:
     M = (model.M + model.M.T).sparsity()
     if not all(M.has_nz(i, i) for i in range(model.n)):
         return LARGEST_ELIMINATION + 1
-    cost = _factorization_cost(M)
+    cost = factorization_cost(M)
     if cost <= LARGEST_ELIMINATION and model.rows:
         C = ca.DM(model.C.sparsity(), 1)
-        cost += _factorization_cost((C @ ca.DM(_inverse_pattern(M), 1) @ C.T).sparsity())
+        cost += factorization_cost((C @ ca.DM(_inverse_pattern(M), 1) @ C.T).sparsity())
     return cost
 
 
-def _factorization_cost(pattern: ca.Sparsity) -> int:
+def factorization_cost(pattern: ca.Sparsity) -> int:
+    """Multiplications of a sparse factorization of a symmetric matrix with these nonzeros."""
     upper, _ = pattern.ldl()
     return int(np.sum(np.diff(upper.T.colind()).astype(np.int64) ** 2))
 

@@ -14,63 +14,96 @@ B. Smith, D. M. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simu
 Graph. 31 (2012).
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import numpy as np
+from numba import njit
 
 from holonome.dynamics.complementarity import solve_contacts
-from holonome.dynamics.contacts import Contacts
 
 _ROUNDS, _APPROACHES = 200, 1e-11
 
 
-def impulses(
-    A: np.ndarray, contacts: Contacts, touching: np.ndarray, e: np.ndarray, poisson: Sequence[bool]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Impulses along the rows of the contacts, and the velocities of these after them.
+@njit(cache=True)
+def impulses(A, u, begins, touching, e, mu, poisson, total):
+    """Find impulses along the rows of the contacts, ``total``, and let the velocities ``u`` be those after
+    them; False where no impulses satisfy the law of friction.
 
     Parameters
     ----------
     A
         Change of the velocities by impulses.
-    contacts
-        The contacts before the impact.
+    u
+        The velocities along the rows, before and then after the impact.
+    begins
+        Where the rows of each contact begin, and where the last ones end.
     touching
-        Numbers of those that touch.
-    e
-        Coefficients of restitution, of all contacts.
+        Whether each contact touches.
+    e, mu
+        Coefficients of restitution and friction, of all contacts.
     poisson
-        Whether these are meant in Poisson's sense.
+        Whether restitution is meant in Poisson's sense.
     """
-    u, total = contacts.u.copy(), np.zeros(contacts.u.size)
-    small = _APPROACHES * np.max(np.abs(u[contacts.begins[touching]]), initial=0.0)
+    total[:], largest = 0.0, 0.0
+    for i in np.flatnonzero(touching):
+        largest = max(largest, abs(u[begins[i]]))
     for _ in range(_ROUNDS):
-        approaching = [i for i in touching if u[contacts.begins[i]] < -small]
-        if not approaching:
-            return total, u
-        x = _reflection(A, contacts, u, approaching, e, poisson)
-        u, total = u + A @ x, total + x
-    x = _reflection(A, contacts, u, list(touching), np.zeros(e.size), [False] * e.size)
-    return total + x, u + A @ x
+        approaching = touching & (u[begins[:-1]] < -_APPROACHES * largest)
+        if not np.any(approaching):
+            return True
+        if not _reflect(A, u, begins, np.flatnonzero(approaching), e, mu, poisson, total):
+            return False
+    nothing = np.zeros(e.size)
+    return _reflect(A, u, begins, np.flatnonzero(touching), nothing, mu, nothing > 0, total)
 
 
-def _reflection(A, contacts: Contacts, u, chosen: list[int], e, poisson) -> np.ndarray:
-    """Impulses of these contacts, all at once."""
-    rows, begins = contacts.part(chosen)
-    part, mu = A[np.ix_(rows, rows)], contacts.law.friction[chosen]
-    nothing, none = np.zeros((len(chosen), 2)), np.zeros(len(chosen), dtype=bool)
-    newton = np.array([0.0 if poisson[i] else e[i] for i in chosen])
-    b = u[rows].copy()
-    b[begins] *= 1 + newton
-    x = solve_contacts(part, b, begins, mu, nothing, none).x
-    expansion = np.array([e[i] if poisson[i] else 0.0 for i in chosen]) * x[begins]
+@njit(cache=True)
+def rows_of(begins, chosen):
+    """The rows of some contacts, and where each begins among them."""
+    mine = np.zeros(chosen.size + 1, dtype=np.int64)
+    for k in range(chosen.size):
+        mine[k + 1] = mine[k] + begins[chosen[k] + 1] - begins[chosen[k]]
+    rows = np.empty(mine[-1], dtype=np.int64)
+    for k in range(chosen.size):
+        for j in range(mine[k], mine[k + 1]):
+            rows[j] = begins[chosen[k]] + j - mine[k]
+    return rows, mine
+
+
+@njit(cache=True)
+def block(A, rows):
+    """The rows and columns of these numbers."""
+    part = np.empty((rows.size, rows.size))
+    for i in range(rows.size):
+        for j in range(rows.size):
+            part[i, j] = A[rows[i], rows[j]]
+    return part
+
+
+@njit(cache=True)
+def _reflect(A, u, begins, chosen, e, mu, poisson, total):
+    """Add the impulses of these contacts, all at once."""
+    rows, mine = rows_of(begins, chosen)
+    part, friction, d = block(A, rows), mu[chosen], np.zeros((chosen.size, 2))
+    sliding, status = np.zeros(chosen.size, dtype=np.bool_), np.zeros(chosen.size, dtype=np.int64)
+    b, x, w, expansion = u[rows], np.zeros(rows.size), np.zeros(rows.size), np.zeros(chosen.size)
+    for k in range(chosen.size):
+        if not poisson[chosen[k]]:
+            b[mine[k]] *= 1 + e[chosen[k]]
+    if not solve_contacts(part, b, mine, friction, d, sliding, expansion, x, w, status):
+        return False
+    for k in range(chosen.size):
+        if poisson[chosen[k]]:
+            expansion[k] = e[chosen[k]] * x[mine[k]]
     if np.any(expansion > 0):
-        given = np.zeros(x.size)
-        given[begins] = expansion
-        b += part @ (x + given)
-        x = x + given + solve_contacts(part, b, begins, mu, nothing, none, expansion).x
-    out = np.zeros(u.size)
-    out[rows] = x
-    return out
+        for k in range(chosen.size):
+            x[mine[k]] += expansion[k]
+        b += part @ x
+        more = np.zeros(rows.size)
+        d[:] = 0.0
+        if not solve_contacts(part, b, mine, friction, d, sliding, expansion, more, w, status):
+            return False
+        x += more
+    for j in range(rows.size):
+        total[rows[j]] += x[j]
+        for i in range(u.size):
+            u[i] += A[i, rows[j]] * x[j]
+    return True

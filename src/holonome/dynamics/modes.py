@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from holonome.dynamics.contacts import expressions
+from holonome.equations.model import Model
 from holonome.errors import ModelError
 from holonome.machine.supplied import Supplied
 from holonome.problem import elastic as elements
@@ -77,6 +78,9 @@ class ModeSystem(System):
         )
         self.watches = _watches(base, self)
 
+    def _refuse_inputs(self, model: Model) -> None:
+        """The system without contacts has been looked at."""
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         values = {name: self.parameters[name] for name in self.base.parameters}
         return mode_of, (self.base.with_parameters(**values), self.statuses, self.data)
@@ -87,7 +91,10 @@ class ModeSystem(System):
         return np.asarray(self.parameters[DATA])
 
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
-        return lam[self.own_rows]
+        return self.base.own_multipliers(lam[self.own_rows])
+
+    def own_residuals(self, residuals: np.ndarray) -> np.ndarray:
+        return self.base.own_residuals(residuals)
 
     def contact_forces(
         self, contact: int, lam: np.ndarray, slip: np.ndarray, friction: np.ndarray
@@ -108,16 +115,24 @@ class ModeSystem(System):
             d = d / np.linalg.norm(d, axis=0)
         return N, -friction * N * d
 
+    @property
+    def own_count(self) -> int:
+        return self.base.own_count
+
+    def own_symbols(self, lam: ca.SX) -> ca.SX:
+        return self.base.own_symbols(lam[self.own_rows.tolist()] if self.own_rows.size else ca.SX(0, 1))
+
     def event_function(self, role: str, function: Any) -> Any:
         found = super().event_function(role, function)
-        if "lam" in found.further and not isinstance(function, ModeEvent):
-            found.further = {**found.further, "lam": np.zeros(self.own_rows.size)}
+        if isinstance(function, ModeEvent):
+            found.further = {**found.further, "lam": np.zeros(self.m)}
         return found
 
     def event_expression(self, role: str, function: Any, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:
         if not isinstance(function, ModeEvent):
-            lam = lam[self.own_rows.tolist()] if self.own_rows.size else ca.SX(0, 1)
-        return super().event_expression(role, function, motion, lam)
+            return super().event_expression(role, function, motion, lam)
+        symbols = self.symbols | {"lam": lam, "a": motion[self.n : 2 * self.n]}
+        return self.event_function(role, function).expression(symbols)
 
 
 def contact_data(count: int) -> np.ndarray:
@@ -128,8 +143,7 @@ def contact_data(count: int) -> np.ndarray:
 def mode_of(system: System, statuses: tuple[str, ...], data: np.ndarray) -> ModeSystem:
     """The system in this mode, with its parameters; made once for a system and its copies."""
     found = system.compiled.once(("mode", statuses), lambda: ModeSystem(system, statuses))
-    values = dict(system.parameters) | {DATA: data}
-    changed = found.with_parameters(**values)
+    changed = found.with_values(np.concatenate([system.parameters.flat, data]))
     if system.unknowns:
         changed = changed.with_unknowns(list(system.unknowns.values()))
     return changed

@@ -135,7 +135,7 @@ def consistent(
         raise TypeError(f"system: {shown(system)} is not an hn.System")
     t0, repair = checked("t0", t0), checked("repair", repair)
     system.require_unchanged()
-    y = system.full_state(q0, v0, s0)
+    y = system.start_state(t0, q0, v0, s0, repair)
     return consistent_state(system, y, t0, at_rest=v0 is None, fixed=fixed, metric=metric, repair=repair)
 
 
@@ -171,6 +171,13 @@ def consistent_state(
         a, lam = _accelerations(point, q, v)
     names = tuple(system.constraint_names[i] for i in redundant)
     return Start(float(t0), q, v, a, lam, moved_q, moved_v, rank, names, s.copy())
+
+
+def time_moved(before: np.ndarray, after: np.ndarray, n: int) -> float:
+    """The time in which positions move as far as they were moved."""
+    speed = float(np.max(np.abs(after[n : 2 * n]), initial=0.0))
+    moved = float(np.max(np.abs(after[:n] - before[:n]), initial=0.0))
+    return moved / speed if speed > 0 else 0.0
 
 
 def _by_projection(

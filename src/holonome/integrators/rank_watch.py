@@ -33,6 +33,7 @@ class RankWatch(Layout):
     before: Real  # r before it
     behind: Real  # r after it
     armed: Whole  # whether r was large since the last fall
+    limit: Real  # the r below which the rank has fallen, as far as the interpolant can tell
     lowest: Real  # its least value in the last fall
     last: Real  # the time of that
     inverse: Vector  # inverses of the largest values so far
@@ -60,6 +61,7 @@ def fields(kernel: int, dense: int, offset: int, size: int, count: int, state: i
         "offset": offset,
         "size": size,
         "count": count,
+        "limit": SINGULAR_BELOW,
         "lowest": math.inf,
         "last": -math.inf,
         "inverse": [math.inf] * count,
@@ -149,7 +151,7 @@ def _search(watch, context, step, found, row):
     if least > _DEEP * largest:
         return row
     t, low = _golden_section(watch, context, step)
-    if not low < SINGULAR_BELOW:
+    if not low < watch.limit:
         return row
     if watch.armed and abs(t - watch.last) > 0.02 * abs(h):
         row += 1

@@ -19,6 +19,7 @@ from holonome.integrators import runge_kutta_steps as rk
 from holonome.integrators.contract import Integrator, Request, Stepper
 from holonome.integrators.explicit_stepper import ExplicitStepper
 from holonome.integrators.loop import OWN, RunState
+from holonome.integrators.passing import gaps
 from holonome.integrators.runge_kutta_steps import RungeKuttaState
 from holonome.integrators.sequential_explicit import ExplicitSequential
 from holonome.integrators.tableau import TABLEAUS, Tableau, tableau_fields
@@ -137,8 +138,13 @@ class RungeKuttaStepper(ExplicitStepper):
         self.layout_key = (tableau, self.formulation)
 
     def _own(self) -> list:
-        size = self.columns
-        own = {"stable": self.tableau.stable, "k_new": padded(size)}
+        size, between = self.columns, gaps(np.array(self.tableau.c))
+        own = {
+            "stable": self.tableau.stable,
+            "gaps": between,
+            "gap_count": len(between) if self.formulation.projects else 0,
+            "k_new": padded(size),
+        }
         return [(RungeKuttaState, self.explicit_fields() | tableau_fields(self.tableau, size) | own)]
 
     def met_stiffness(self, memory: np.ndarray) -> bool:

@@ -16,9 +16,18 @@ import math
 from numba import njit
 
 from holonome.dynamics.parts import error_in
-from holonome.integrators import loop
+from holonome.integrators import loop, rank_watch
 from holonome.integrators.between_steps import between_steps
-from holonome.integrators.loop import OWN, RunState, hermite, leave, propose_explicit, weighted_square
+from holonome.integrators.loop import (
+    OWN,
+    RunState,
+    hermite,
+    leave,
+    propose_explicit,
+    rank_watch_in,
+    weighted_square,
+)
+from holonome.integrators.passing import LEAP, TRIED, allowed, has_leapt, leap
 from holonome.integrators.projected_steps import (
     PROJECTED,
     ProjectedState,
@@ -40,6 +49,9 @@ from holonome.machine.context import INTERRUPTED, OK, RAISED, SINGULAR
 from holonome.machine.layout import Real, Vector, Whole, taken_apart
 
 _GROW = 8.0
+_LEAPT = 30.0
+"""By how much less accurate the watch is over a step that passes a singular position."""
+
 _EVERY, _HITS, _NEAR = 8, 8, 0.5
 """A step looks stiff where h|λ| is more than this part of the stability interval; checked every so many
 steps, and reported after so many consecutive hits.
@@ -57,9 +69,13 @@ class RungeKuttaState(ProjectedState):
     beta: Real  # of the step size control
     stable: Real  # length of the real stability interval
     log_error: Real  # of the step before
+    leaps: Whole  # how many were tried over a singular position
+    rejected_size: Real  # of the step that was tried first
+    gap_count: Whole
     stiff: Whole  # 0: not checked; otherwise 1 + consecutive hits; −1: detected
     sums: Vector  # addresses
     c: Vector
+    gaps: Vector  # between stages, in the order in which they are tried
     k: Vector
     k_new: Vector
 
@@ -124,7 +140,7 @@ def _end_with_projection(w, context, t, y, h):
         return status, cause, math.inf
     tangential = error_in(w.projected, w.size)
     square = weighted_square(tangential, y, w.z, w.atol, w.rtol, w.size) * _share(w, y, h)
-    if square > w.size and w.run.constant == 0.0:
+    if square > allowed(w) ** 2 * w.size and w.run.constant == 0.0:
         return OK, loop.ERROR_TEST, square
     status, cause = correct_to_rounding(w, context, t)
     failed = status != OK or cause in (loop.PROJECTION_FAILED, loop.NOT_FINITE)
@@ -152,7 +168,7 @@ def attempt(w, context, t, h):
         return leave(w, loop.STOPPED)
     if status == RAISED:
         return loop.FUNCTION_RAISED
-    if cause == 0 and w.run.error > 1.0 and w.run.constant == 0.0:
+    if cause == 0 and w.run.error > allowed(w) and w.run.constant == 0.0:
         return loop.ERROR_TEST
     return cause
 
@@ -236,6 +252,10 @@ def _watch_stiffness(w, h):
 
 @njit(cache=True, error_model="numpy")
 def watch(w, context, found):
+    if w.run.watch > 0:
+        leapt = _LEAPT if has_leapt(w.s) else 1.0
+        rank_watch_in(w).limit = rank_watch.SINGULAR_BELOW * leapt
+        w.s.leaps = 0
     watch_projected(w, context, found, w.s.project)
 
 
@@ -257,7 +277,18 @@ def resume(w, context):
     return OK
 
 
-propose, reject = propose_explicit, shrink
+@njit(cache=True, error_model="numpy")
+def reject(w, t, h, cause):
+    """Choose another step after a rejected one; False if it cannot be made smaller."""
+    passing = leap(w, h, cause)
+    if passing == LEAP:
+        return True
+    if passing == TRIED:
+        return shrink(w, t, w.s.rejected_size, loop.PROJECTION_FAILED)
+    return shrink(w, t, h, cause)
+
+
+propose = propose_explicit
 advance = loop.advance_with(globals())
 
 

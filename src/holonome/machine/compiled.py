@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, overload
 
-from holonome.locks import new_lock
+from holonome.locks import collector_waits, new_lock
 
 Made = TypeVar("Made")
 
@@ -27,7 +27,8 @@ class Compiled:
         except KeyError:
             with self.lock:
                 if key not in self._made:
-                    self._made[key] = make()
+                    with collector_waits():
+                        self._made[key] = make()
                 return self._made[key]
 
     def latest(self, slot: str, key: Hashable, make: Callable[[], Made]) -> Made:

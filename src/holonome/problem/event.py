@@ -34,8 +34,10 @@ class Event:
     action
         Callable of any of t, q, v, s, w, p, u, a, lam, plain Python, which is called at each occurrence and
         returns None or a dict of what changes: ``q``, ``v`` or ``s``; ``impulse``, a generalised impulse, to
-        which the constraints answer; ``parameters`` and ``inputs``, dicts by name; ``stop=True``.  New
-        positions and velocities must satisfy the constraints.
+        which the constraints answer; ``parameters`` and ``inputs``, dicts by name; ``release`` and ``lock``,
+        names of constraints, or of joints, that no longer hold, or hold again where they are; ``stop=True``.
+        New positions and velocities must satisfy the constraints; those of constraints that are locked follow
+        from an impact, which is in ``sol.impacts``.
 
     Examples
     --------

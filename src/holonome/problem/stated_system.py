@@ -68,21 +68,38 @@ class StatedSystem(CompiledSystem):
         s = list(self.states.values()) if s0 is None else vector("s0", s0, k, "states")
         return np.concatenate((q, v, s))
 
+    def start_state(
+        self, t0: float, q0: Any, v0: Any = None, s0: Any = None, repair: bool = False
+    ) -> np.ndarray:
+        """A state from the user's initial values at a time; it need not satisfy the constraints yet."""
+        return self.full_state(q0, v0, s0)
+
     def event_function(self, role: str, function: Callable) -> UserFunction:
         """An event, which may ask for accelerations and multipliers too."""
         further = dict(self.further_values)
         if self.n:
             further["a"] = np.zeros(self.n)
-        if self.m:
-            further["lam"] = np.zeros(self.m)
+        if self.own_count:
+            further["lam"] = np.zeros(self.own_count)
         return UserFunction(role, function, self.n, self.parameters, further)
 
     def event_expression(self, role: str, function: Callable, motion: ca.SX, lam: ca.SX) -> ca.SX | Supplied:
         """An event as an expression, also of the rates of the state and the multipliers, or as a function to
         be called.
         """
-        symbols = self.symbols | {"lam": lam, "a": motion[self.n : 2 * self.n]}
-        return self.event_function(role, function).expression(symbols)
+        own, event = ca.SX.sym("lam", self.own_count), self.event_function(role, function)
+        known, values = self.own_symbols(lam), {"a": motion[self.n : 2 * self.n]}
+        if known.is_valid_input():
+            return event.expression(self.symbols | values | {"lam": known})
+        found = event.expression(self.symbols | values | {"lam": own})
+        if isinstance(found, Supplied):
+            if "lam" not in event.arguments:
+                return found
+            raise ModelError(
+                f"{role}: cannot be traced, so it may not ask for lam where constraints are released; write "
+                "it with NumPy functions"
+            )
+        return ca.substitute(found, own, known)
 
     def event_rate(self, event: ca.SX, motion: ca.SX) -> ca.SX:
         """The rate of an event of t, q, v, s, w, given those of the state."""
@@ -113,6 +130,19 @@ class StatedSystem(CompiledSystem):
             "joints by name; use sol.q, sol.v and sol.lam, make an hn.Mechanism, or read the file with its "
             "mechanism, hn.Solution.load(file, m)"
         )
+
+    @property
+    def own_count(self) -> int:
+        """The number of multipliers that users see."""
+        return self.m
+
+    def own_symbols(self, lam: ca.SX) -> ca.SX:
+        """As `own_multipliers`, of symbols."""
+        return lam
+
+    def own_residuals(self, residuals: np.ndarray) -> np.ndarray:
+        """Of the residuals of all constraints, those of constraints that hold; NaN elsewhere."""
+        return residuals
 
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
         """Of the multipliers of this system, (m, points), those of its constraints without contacts."""
@@ -159,6 +189,16 @@ class StatedSystem(CompiledSystem):
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
         return self.parameters.inputs
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the components that results have as x: all first-order states."""
+        return tuple(self.states)
+
+    @property
+    def orders_of_states(self) -> tuple[int, ...]:
+        """Of states that are derivatives of others, by which order; none are here."""
+        return ()
 
     @property
     def all_names(self) -> list[str]:

@@ -105,11 +105,17 @@ class Evaluated(Result):
 
     @cached_property
     def _residuals(self) -> np.ndarray:
-        return self.over(self._kernels.residuals, self._kernels.position_rows + self.system.m)
+        pieces, rows = self.pieces, self._kernels.position_rows + self.system.m
+        if all(type(piece.solved) is type(piece.system) for piece in pieces):
+            return self.over(self._kernels.residuals, rows)
+        address, found = self._kernels.residuals, []
+        for piece, (system, *rest) in zip(pieces, self.parts(), strict=True):
+            found.append(piece.solved.own_residuals(_over_part(system, address, rows, 0, *rest)))
+        return np.concatenate(found, axis=1)
 
     @property
     def g(self) -> np.ndarray:
-        """Residuals of the position constraints, (rows, points)."""
+        """Residuals of the position constraints, (rows, points); NaN where one is released."""
         return self._residuals[: self._kernels.position_rows]
 
     @property
@@ -158,7 +164,9 @@ class Evaluated(Result):
     @property
     def drift(self) -> tuple[float, float]:
         """Largest |g| and |G v| over all points."""
-        return float(np.max(np.abs(self.g), initial=0.0)), float(np.max(np.abs(self.gv), initial=0.0))
+        g, gv = np.abs(self.g), np.abs(self.gv)
+        position = float(np.fmax.reduce(g, axis=None, initial=0.0))
+        return position, float(np.fmax.reduce(gv, axis=None, initial=0.0))
 
     @property
     def drift_in_words(self) -> str:

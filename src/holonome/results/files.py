@@ -70,7 +70,14 @@ _NEEDED = {
 } | dict.fromkeys(_NUMBERS, 0)
 """Arrays that every result has, and their dimensions."""
 
-_OF_PIECES = {"piece_begins": 1, "piece_values": 2, "piece_modes": 2, "trace": 2, "impacts": 2}
+_OF_PIECES = {
+    "piece_begins": 1,
+    "piece_values": 2,
+    "piece_modes": 2,
+    "piece_switched": 2,
+    "trace": 2,
+    "impacts": 2,
+}
 """Of a run in pieces: the first point and the parameters of each, what its contacts do, with the numbers of
 these modes, the inputs where they changed, and the impacts.
 """
@@ -97,7 +104,7 @@ def write_npz(solution: Solution, path: Path) -> None:
         arrays |= {"accepted": history.accepted, "rejected": history.rejected}
     arrays |= as_arrays(solution.pieces)
     if solution.impacts is not None:
-        arrays["impacts"] = solution.impacts.table(system.contacts.names)
+        arrays["impacts"] = solution.impacts.table(Impacts.names_in(system))
     if solution.trace is not None:
         arrays["trace"] = solution.trace
     size = sum(np.asarray(value).nbytes for value in arrays.values())
@@ -164,11 +171,12 @@ def _pieces(data: Mapping[str, np.ndarray], system: System, path: Path) -> dict[
         if trace is not None:
             _require(trace.shape[1] == 1 + inputs and bool(np.all(np.diff(trace[:, 0]) >= 0)))
             found["trace"] = trace
-        _require((table is not None) == bool(system.contacts))
+        _require(table is not None or not system.contacts)
         if table is not None:
             _require(table.shape[1] == Impacts.Recorder.columns)
-            _require(bool(np.all(np.isin(table[:, 1], np.arange(len(system.contacts))))))
-            found["impacts"] = Impacts.of_table(table, system.contacts.names)
+            names = Impacts.names_in(system)
+            _require(bool(np.all(np.isin(table[:, 1], np.arange(len(names))))))
+            found["impacts"] = Impacts.of_table(table, names)
     except ValueError as error:
         raise UnreadableFile(
             f"path: {str(path)!r} is not a saved result of this system, or it is damaged: wrong pieces, "

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holonome.dynamics.modes import CLOSED, OPEN, SLIDE, STICK, ModeSystem, contact_data, mode_of
+from holonome.dynamics.switched import HELD_AT, SwitchedSystem, switched
 from holonome.problem.system import System
 
 _STATUSES = (OPEN, CLOSED, STICK, SLIDE)
@@ -32,9 +33,25 @@ def as_arrays(pieces: Sequence[Piece]) -> dict[str, np.ndarray]:
         "piece_begins": np.array([piece.begin for piece in pieces], dtype=float),
         "piece_values": np.array([piece.system.parameters.flat for piece in pieces]),
     }
+    if any(isinstance(_switched(piece.solved), SwitchedSystem) for piece in pieces):
+        arrays["piece_switched"] = np.array([_switches(piece) for piece in pieces])
     if pieces[0].system.contacts:
         arrays["piece_modes"] = np.array([_numbers(piece.solved) for piece in pieces], dtype=float)
     return arrays
+
+
+def _switched(solved: System) -> System:
+    """What was solved, without its contacts."""
+    return solved.base if isinstance(solved, ModeSystem) else solved
+
+
+def _switches(piece: Piece) -> np.ndarray:
+    """Whether each constraint holds, and at which values."""
+    solved, m, g = _switched(piece.solved), piece.system.m, piece.system.model.position_rows
+    holds, held_at = np.ones(m), np.zeros(g)
+    if isinstance(solved, SwitchedSystem):
+        holds[list(solved.released_rows)], held_at = 0.0, np.asarray(piece.solved.parameters[HELD_AT])
+    return np.append(holds, held_at)
 
 
 def _numbers(mode: System) -> list[float]:
@@ -44,8 +61,9 @@ def _numbers(mode: System) -> list[float]:
 
 def from_arrays(arrays: Mapping[str, np.ndarray], system: System, points: int) -> tuple[Piece, ...]:
     """Pieces of a run of this system; ValueError if these are no such arrays."""
-    begins, values, modes = (arrays.get(f"piece_{name}") for name in ("begins", "values", "modes"))
-    if begins is None and values is None and modes is None:
+    parts = ("begins", "values", "modes", "switched")
+    begins, values, modes, switches = (arrays.get(f"piece_{name}") for name in parts)
+    if begins is None and values is None and modes is None and switches is None:
         return ()
     if begins is None or values is None or (modes is None) == bool(system.contacts):
         raise ValueError("arrays of pieces are missing")
@@ -54,11 +72,21 @@ def from_arrays(arrays: Mapping[str, np.ndarray], system: System, points: int) -
         raise ValueError("wrong pieces")
     if modes is not None and not _are_modes(modes, begins.size, len(system.contacts)):
         raise ValueError("wrong contacts")
+    m, g = system.m, system.model.position_rows
+    if switches is not None and (
+        switches.shape != (begins.size, m + g)
+        or not np.all(np.isfinite(switches))
+        or not np.all(np.isin(switches[:, :m], (0, 1)))
+    ):
+        raise ValueError("wrong switches")
     pieces, known = [], {}
     for k, (begin, row) in enumerate(zip(begins, values, strict=True)):
         one = known.setdefault(row.tobytes(), None) or system.with_values(row)
         known[row.tobytes()] = one
-        pieces.append(Piece(int(begin), one, one if modes is None else _mode(one, modes[k])))
+        solved = one
+        if switches is not None:
+            solved = switched(one, np.flatnonzero(switches[k, :m] == 0).tolist(), switches[k, m:])
+        pieces.append(Piece(int(begin), one, solved if modes is None else _mode(solved, modes[k])))
     return tuple(pieces)
 
 

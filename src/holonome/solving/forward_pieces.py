@@ -12,16 +12,18 @@ import numpy as np
 
 from holonome.dynamics.modes import Watch, mode_of
 from holonome.dynamics.start import consistent_state
+from holonome.dynamics.switched import SwitchedSystem, base_of, switched
 from holonome.dynamics.switching_times import stops
 from holonome.integrators import loop
 from holonome.problem.event import Event
 from holonome.problem.system import System
-from holonome.results.impacts import Impacts
 from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
 from holonome.solving.contact_changes import ContactChanges
+from holonome.solving.echoes import Echoes
 from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method
 from holonome.solving.moment import Interrupted, Moment
+from holonome.solving.pieces import impact_recorder, note_locked
 from holonome.solving.run import Task
 
 _T = loop.RunState.places.t
@@ -33,6 +35,8 @@ _STUCK, _CROWDED = 200, 250
 class Place(NamedTuple):
     """Where a run in pieces is, without its memory."""
 
+    released: tuple[int, ...] | None
+    """Constraints that do not hold; None if none was ever released."""
     statuses: tuple[str, ...]
     """What contacts do."""
     scales: tuple
@@ -57,12 +61,15 @@ class ForwardPieces:
     def __init__(self, task: Task, method: Method, projection: bool | None, step: float | None) -> None:
         self.task, self._how = task, (method, projection, step)
         self.system: System = task.system
-        self._runs: dict[tuple[str, ...], ForwardRun] = {}
+        self.impacts = impact_recorder(base_of(task.system))
+        self._runs: dict[int, ForwardRun] = {}
+        self._asked: dict[int, tuple[str, ...]] = {}
         self._first_left = tuple(int(event.terminal or 0) for event in task.events)
         self.contacts: ContactChanges | None = None
         self.statuses: tuple[str, ...] = ()
         self.watches: Sequence[Watch] = ()
         self.left, self.fired = list(self._first_left), []
+        self.echoes, self.heard, self.repaired = Echoes(), [], 0.0
         self.found: list[list[float]] = [[] for _ in task.events]
         self.steps, self.anew = 0, True
 
@@ -71,8 +78,9 @@ class ForwardPieces:
         if system.contacts:
             if system.m:
                 y = consistent_state(system, y, t, at_rest=at_rest, repair=repair).state
-            self.contacts = ContactChanges(system, t, y)
+            self.contacts = ContactChanges(system, t, y, self.impacts)
         self.system, self.left, self.fired = system, list(self._first_left), []
+        self.echoes, self.heard, self.repaired = Echoes(), [], 0.0
         return self._enter(t, y)
 
     def _enter(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -91,7 +99,7 @@ class ForwardPieces:
         return y
 
     def _run_of(self, solved: Any) -> ForwardRun:
-        run = self._runs.get(self.statuses)
+        run = self._runs.get(id(solved.compiled))
         if run is None:
             task, (method, projection, step) = self.task, self._how
             stepper = new_stepper(solved, task.name, method, task.t0, task.t1, projection, step)
@@ -101,7 +109,7 @@ class ForwardPieces:
             ]
             events += [watch.event for watch in self.watches]
             run = ForwardRun(task._replace(system=solved, stepper=stepper, events=events))
-            self._runs[self.statuses] = run
+            self._runs[id(solved.compiled)] = run
         run.write(0, solved.parameters.flat)
         if solved.unknowns:
             run.system = run.system.with_unknowns(list(solved.unknowns.values()))
@@ -124,16 +132,21 @@ class ForwardPieces:
     def place(self) -> Place:
         """What `go_back` needs, beside the parameters of the run."""
         contacts = self.contacts
-        scales = () if contacts is None else (contacts.size, contacts.speed, contacts.last)
-        return Place(self.statuses, scales, tuple(self.left), tuple(self.fired))
+        scales = () if contacts is None else tuple(contacts.scales.tolist())
+        switches = self.system.released_rows if isinstance(self.system, SwitchedSystem) else None
+        return Place(switches, self.statuses, scales, tuple(self.left), tuple(self.fired))
 
     def go_back(self, place: Place, flat: np.ndarray) -> None:
         """Be in the mode of a place, with these parameters of its run."""
-        size = self.system.parameters.size
-        self.system = solved = self.system.with_values(flat[:size].copy())
+        base = base_of(self.system)
+        size, g = base.parameters.size, base.model.position_rows
+        self.system = solved = base.with_values(flat[:size])
+        if place.released is not None:
+            self.system = solved = switched(solved, place.released, flat[size : size + g])
+            size += g
         self.statuses, self.left, self.fired = place.statuses, list(place.left), list(place.fired)
         if self.contacts is not None:
-            self.contacts.size, self.contacts.speed, self.contacts.last = place.scales
+            self.contacts.scales[:] = place.scales
             solved = mode_of(self.system, place.statuses, flat[size:].copy())
             self.watches = solved.watches
         self.run = self._run_of(solved)
@@ -144,8 +157,9 @@ class ForwardPieces:
         """
         system = self.present_system()
         self.found, self.steps, repeated = [[] for _ in self.task.events], 0, 0
+        self.impacts = impact_recorder(base_of(system))
         if self.contacts is not None:
-            self.contacts.impacts = Impacts.Recorder(system.contacts.names)
+            self.contacts.impacts = self.impacts
         switches = [] if self.contacts is None else stops(system, t, t1).times.tolist()
         margin = 4 * float(np.spacing(max(abs(t), abs(t1))))
         while True:
@@ -188,13 +202,19 @@ class ForwardPieces:
                 run.settle_task()
                 consistent_start(run, False, self.contacts is not None)
                 code = run.advance_all()
-        self.fired = []
+        repaired = self.run.repaired if anew else 0.0
+        self.echoes.expect(self.fired, t, max(repaired, self.repaired))
+        self.fired, self.heard, self.repaired = [], [], 0.0
         self.steps += self.run.counts[1]
         times = self.run.events_in(self.run.collected().found)[0] or []
         for found, rows in zip(times, self.found, strict=False):
             rows += found.tolist()
         if code == loop.TERMINATED:
             self.fired = [k for k, found in enumerate(times) if found.size and found[-1] == self.run.t]
+            own = [k for k in self.fired if k < len(self.left)]
+            self.heard = self.echoes.among(own, self.run.t)
+            for number in self.heard:
+                self.found[number].pop()
             left = self.run.stepper.of_events[2]
             self.run.memory[left] = self.run.empty[left]
         return code
@@ -209,11 +229,14 @@ class ForwardPieces:
     def _acted(self, t: float, y: np.ndarray) -> tuple[np.ndarray, bool]:
         """What the events at this time leave behind, and whether one of them ends the step."""
         ended = False
-        for number in [k for k in self.fired if k < len(self.left)]:
+        for number in [k for k in self.fired if k < len(self.left) and k not in self.heard]:
             action, role = self.task.events[number].action, f"events[{number}].action"
             if action is not None:
                 moment = Moment(self.system, t, y)
-                change = moment.changed(role, moment.call(action, role))
+                answer, self._asked[number] = moment.call(action, role, self._asked.get(number))
+                change = moment.changed(role, answer)
+                note_locked(self.impacts, t, change)
+                self.repaired = max(self.repaired, change.repaired)
                 self.system, y, ended = change.system, change.y, ended or change.stop
             if self.left[number]:
                 self.left[number] -= 1

@@ -9,7 +9,8 @@ import numpy as np
 
 from holonome.arguments import NUMBERS, checked, read, shown
 from holonome.dynamics.contacts import constrained
-from holonome.dynamics.start import consistent_state
+from holonome.dynamics.start import consistent_state, time_moved
+from holonome.dynamics.switched import Locked, base_of, relocked, rows_named
 from holonome.errors import HolonomeError
 from holonome.locks import cached_property
 from holonome.problem.system import System
@@ -28,6 +29,10 @@ class Change(NamedTuple):
     system: System
     y: np.ndarray
     stop: bool = False
+    locked: Locked | None = None
+    """Constraints that were released or locked."""
+    repaired: float = 0.0
+    """The time in which the motion goes as far as the state had to be moved to satisfy the constraints."""
 
 
 class Moment:
@@ -43,10 +48,13 @@ class Moment:
         parts = (self.y[:n], self.y[n : 2 * n], self.y[2 * n :]) if n else (self.y,)
         return self.system.at(self.t, *parts)
 
-    def call(self, function: Callable, role: str) -> Any:
-        """Call a function of the user with what it asks for."""
+    def call(
+        self, function: Callable, role: str, names: tuple[str, ...] | None = None
+    ) -> tuple[Any, tuple[str, ...]]:
+        """Call a function of the user with what it asks for; its answer, and the names of what that is."""
         try:
-            return function(**{name: self.value(name, role) for name in argument_names(function, role)})
+            asked = argument_names(function, role) if names is None else names
+            return function(**{name: self.value(name, role) for name in asked}), asked
         except Interrupted:
             raise
         except Exception as error:
@@ -72,7 +80,8 @@ class Moment:
             case "s" if system.states:
                 return self.y[2 * n :].copy()
         if (name in _OF_STATE and n) and (name != "w" or system.unknowns):
-            return getattr(self.state, name)
+            value = getattr(self.state, name)
+            return system.own_multipliers(value) if name == "lam" else value
         known = ["t", *(("q", "v", "a") if n else ("x",)), "p", "u"]
         known += ["s"] * bool(n and system.states) + ["w"] * bool(system.unknowns) + ["lam"] * bool(system.m)
         raise TypeError(f"its argument {name!r} is not known; it may ask for {', '.join(known)}")
@@ -82,6 +91,7 @@ class Moment:
         if answer is None:
             return Change(self.system, self.y)
         own = ("q", "v", "s", "impulse") if self.system.n else ("x",)
+        own += ("release", "lock") if base_of(self.system).m else ()
         known = (*own, "parameters", "inputs", "stop")
         if not isinstance(answer, Mapping) or any(key not in known for key in answer):
             raise Interrupted(
@@ -110,8 +120,29 @@ class Moment:
             if impulse.shape != (n,):
                 raise ValueError(f"impulse: shape {impulse.shape}; return {n} numbers")
             here = Moment(system, self.t, y).state
-            y[n : 2 * n] += constrained(here.M, here.G, impulse)
+            y[n : 2 * n] += constrained(here.M, here.G, impulse[:, np.newaxis], np.zeros(system.m))[:, 0]
+        locked = self._switched(answer, system, y)
+        if locked is not None:
+            system, y[n : 2 * n] = locked.system, locked.v
+        wanted = y
         if system.m and (system is not self.system or not np.array_equal(y, self.y)):
             y = consistent_state(system, y, self.t).state
-        stop = answer.get("stop", False)
-        return Change(system, y, checked("stop", stop) if "stop" in answer else False)
+        stop = checked("stop", answer["stop"]) if "stop" in answer else False
+        repaired = time_moved(wanted, y, n)
+        return Change(system, y, stop, locked, repaired)
+
+    def _switched(self, answer: Mapping[str, Any], system: System, y: np.ndarray) -> Locked | None:
+        """What becomes of constraints that are to be released or locked; None if that changes nothing."""
+        rows: dict[str, list[int]] = {}
+        for what in ("release", "lock"):
+            names = answer.get(what) or ()
+            names = [names] if isinstance(names, str) else names
+            rows[what] = [row for name in names for row in rows_named(system, name)]
+        both = set(rows["release"]) & set(rows["lock"])
+        if both:
+            raise ValueError(
+                f"release: {base_of(system).constraint_names[min(both)]} is locked as well; do one of them"
+            )
+        if not any(rows.values()):
+            return None
+        return relocked(system, self.t, y, rows["release"], rows["lock"])

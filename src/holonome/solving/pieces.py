@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from holonome.dynamics.contacts import begins_of
 from holonome.dynamics.modes import Watch
 from holonome.dynamics.start import consistent_state
+from holonome.dynamics.switched import base_of
 from holonome.dynamics.switching_times import stops
 from holonome.errors import HolonomeError
 from holonome.integrators import loop
@@ -22,11 +24,14 @@ from holonome.machine.interruption import Interruption
 from holonome.machine.progress import ProgressDisplay
 from holonome.problem.event import Event
 from holonome.problem.parameters import Parameters
+from holonome.problem.system import System
+from holonome.results.impacts import Impacts
 from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 from holonome.solving.carry_out import carry_out, new_stepper
 from holonome.solving.contact_changes import ContactChanges
 from holonome.solving.diagnosis import rank_fell
+from holonome.solving.echoes import Echoes
 from holonome.solving.methods import AUTO_METHOD, STIFF_METHOD, Method, registry
 from holonome.solving.moment import Change, Interrupted, Moment
 from holonome.solving.result import SUMMED, JoinedOutput, checked_solution, fields_of
@@ -66,6 +71,7 @@ class Options(NamedTuple):
     at_rest: bool
     repair: bool
     progress: Any
+    keep_impacts: bool = True
 
 
 def run_in_pieces(task: Task, options: Options, clocks: Sequence[Clock] = ()) -> Solution:
@@ -84,9 +90,13 @@ class PiecewiseRun:
         self.left = [int(event.terminal or 0) for event in task.events]
         self.fired: list[int] = []  # events at this time
         self.implicit = False  # whether the last leg was, where methods take turns
-        self.repeated = 0
+        self.repeated, self.repaired = 0, 0.0
+        self.echoes, self.heard = Echoes(task.direction), []
         self.marks = [task.t0]  # the time after each so many interruptions
-        self.parts = _Parts(task)
+        self.parts, self._base = _Parts(task), (task.system, base_of(task.system))
+        self.impacts = impact_recorder(self._base[1], not options.keep_impacts)
+        self._runs: dict[tuple, Run] = {}
+        self._asked: dict[int, tuple[str, ...]] = {}  # arguments of actions
         self.contacts: ContactChanges | None = None
         self.watches: list[Watch] = []
         self.switches: list[float] = []
@@ -101,7 +111,7 @@ class PiecewiseRun:
                 task.system, self.y, self.t, at_rest=options.at_rest, repair=options.repair
             )
             self.y, self.parts.start = start.state, start
-        self.contacts = ContactChanges(task.system, self.t, self.y)
+        self.contacts = ContactChanges(task.system, self.t, self.y, self.impacts)
         self.switches = stops(task.system, task.t0, task.t1).times.tolist()
 
     def carried_out(self) -> Solution:
@@ -130,8 +140,16 @@ class PiecewiseRun:
                 ending, self.parts.status = f"stopped at t = {self.t:.6g}: {error}", -1
         if not self.parts.points:
             solved = self.system if self.contacts is None else self.contacts.all_open(self.system)
-            self.parts.add_point(self.t, self.y, Piece(0, self.system, solved))
-        return self.parts.solution(ending, self.contacts)
+            self.parts.add_point(self.t, self.y, Piece(0, self.base, solved))
+        wanted = self.contacts is not None or self.impacts
+        return self.parts.solution(ending, self.impacts if wanted else None)
+
+    @property
+    def base(self) -> System:
+        """The system with all of its constraints: the same object as long as nothing changes."""
+        if self._base[0] is not self.system:
+            self._base = self.system, base_of(self.system)
+        return self._base[1]
 
     def _at_end(self, stopped: bool) -> str:
         self.parts.status = int(stopped)
@@ -149,12 +167,13 @@ class PiecewiseRun:
             for clock in self.clocks:
                 if clock.next_time(self.t) == self.t:
                     stop |= self._change(clock.act(Moment(self.system, self.t, self.y)))
-        for number in [number for number in self.fired if number < len(self.events)]:
+        for number in [k for k in self.fired if k < len(self.events) and k not in self.heard]:
             event = self.task.events[number]
             if event.action is not None:
                 role = f"events[{number}].action"
-                moment = Moment(self.system, self.t, self.y)
-                stop |= self._change(moment.changed(role, moment.call(event.action, role)))
+                moment, names = Moment(self.system, self.t, self.y), self._asked.get(number)
+                answer, self._asked[number] = moment.call(event.action, role, names)
+                stop |= self._change(moment.changed(role, answer))
             if self.left[number]:
                 self.left[number] -= 1
                 stop |= self.left[number] == 0
@@ -175,6 +194,8 @@ class PiecewiseRun:
 
     def _change(self, change: Change) -> bool:
         self.system, self.y = change.system, change.y
+        self.repaired = max(self.repaired, change.repaired)
+        note_locked(self.impacts, self.t, change)
         return change.stop
 
     def _before(self, switch: float) -> float:
@@ -191,7 +212,7 @@ class PiecewiseRun:
 
     def _piece(self) -> Outcome:
         """Run up to the next interruption; how that ended."""
-        self.parts.note_inputs(self.t, self.system.parameters)
+        self.parts.note_inputs(self.t, self.base.parameters)
         run, options, first = self._new_run(self._next_stop()), self.options, not self.parts.count
         if self.fired:
             run.begins_at_events(self.fired, abs(self.task.t1 - self.task.t0))
@@ -201,16 +222,20 @@ class PiecewiseRun:
             leg.trim()
         last = legs[-1]
         self.implicit = last.stepper.implicit
-        self.parts.add(legs, outcome, Piece(self.parts.points, self.system, self.solved))
+        self.echoes.expect(self.fired, self.t, max(self.repaired, run.repaired))
+        self.parts.add(legs, outcome, Piece(self.parts.points, self.base, self.solved))
         least = _CROWDED * np.spacing(max(abs(self.task.t0), abs(self.task.t1)))
         self.repeated = 0 if abs(last.t - self.t) > least else self.repeated + 1
         self.t, self.y = last.t, last.state[: self.system.state_size].copy()
         self._follow_solved(last)
-        self.fired = []
+        self.fired, self.heard, self.repaired = [], [], 0.0
         if outcome.code == loop.TERMINATED:
             self.fired = [
                 i for i, times in enumerate(self.parts.last_events) if times.size and times[-1] == self.t
             ]
+            own = [number for number in self.fired if number < len(self.events)]
+            self.heard = self.echoes.among(own, self.t)
+            self.parts.forget_last(self.heard)
         if outcome.code in (loop.DONE, loop.TERMINATED) and self.parts.tried >= self.task.max_steps:
             raise Interrupted(
                 f"stopped at t = {self.t:.9g}: {self.task.max_steps} steps and {self.parts.count} "
@@ -255,27 +280,42 @@ class PiecewiseRun:
         if options.relay:
             name = STIFF_METHOD if self.implicit else AUTO_METHOD
             method = registry()[name].method
-        stepper = new_stepper(self.solved, name, method, task.t0, task.t1, options.projection, options.step)
+        task = task._replace(
+            system=self.solved,
+            name=name,
+            t0=self.t,
+            t1=stop,
+            y0=self.y,
+            t_eval=self._times(stop),
+            first_step=task.first_step if not self.parts.count else None,
+            max_steps=max(task.max_steps - self.parts.tried, 1),
+            steps_before=self.parts.tried,
+        )
+        key = name, tuple(self.left), id(self.solved.compiled)
+        run = self._runs.get(key)
+        if run is not None and self._serves(run):
+            run.again(task._replace(stepper=run.stepper, events=run.task.events))
+            return run
+        span = self.task.t0, self.task.t1
+        stepper = new_stepper(self.solved, name, method, *span, options.projection, options.step)
+        run = Run(task._replace(stepper=stepper, events=self._events_now()), _ROWS)
+        if run.repeatable():
+            self._runs[key] = run
+        return run
+
+    def _serves(self, run: Run) -> bool:
+        """Whether a run of the same mode may be begun anew: dense output needs its own parameters."""
+        if self.task.dense_output:
+            return run.system is self.solved
+        return run.system.compiled is self.solved.compiled
+
+    def _events_now(self) -> list[Event]:
+        """The events of a piece: those of the user, and of contacts."""
         events = [
             Event(event.function, 1 if acts.action else left, event.direction)
-            for event, acts, left in zip(self.events, task.events, self.left, strict=True)
+            for event, acts, left in zip(self.events, self.task.events, self.left, strict=True)
         ]
-        return Run(
-            task._replace(
-                system=self.solved,
-                name=name,
-                stepper=stepper,
-                t0=self.t,
-                t1=stop,
-                y0=self.y,
-                t_eval=self._times(stop),
-                events=events + [watch.event for watch in self.watches],
-                first_step=task.first_step if not self.parts.count else None,
-                max_steps=max(task.max_steps - self.parts.tried, 1),
-                steps_before=self.parts.tried,
-            ),
-            _ROWS,
-        )
+        return events + [watch.event for watch in self.watches]
 
     def _times(self, stop: float) -> np.ndarray | None:
         """The output times of a piece; where two pieces meet, the later one answers."""
@@ -284,6 +324,18 @@ class PiecewiseRun:
             return None
         begin = np.searchsorted(direction * times, direction * self.t)
         return times[begin : np.searchsorted(direction * times, direction * stop, "right")]
+
+
+def impact_recorder(system: System, summed: bool = False) -> Impacts.Recorder:
+    """For impacts of contacts, and of constraints that are locked."""
+    return Impacts.Recorder(Impacts.names_in(system), begins_of(system), summed)
+
+
+def note_locked(impacts: Impacts.Recorder, t: float, change: Change) -> None:
+    """The impact by which constraints were locked, if there was one."""
+    locked = change.locked
+    if locked is not None and locked.rows:
+        impacts.note_locked(t, locked.rows, locked.before, locked.impulse, locked.lost)
 
 
 def _acting(event: Event) -> Event:
@@ -347,6 +399,12 @@ class _Parts:
         self.tried = self.counts["steps"] + self.counts["rejections"]
         self.status, self.outcome = fields["status"], fields["outcome"]
 
+    def forget_last(self, numbers: Sequence[int]) -> None:
+        """The last occurrence of some events was none."""
+        for number in numbers:
+            for rows in (self.events[number], self.event_states[number]):
+                rows[-1] = rows[-1][:-1]
+
     def add_point(self, t: float, y: np.ndarray, piece: Piece) -> None:
         """The only point of a run that did not get anywhere."""
         self.rows["t"], self.rows["states"] = [np.array([t])], [y[np.newaxis].copy()]
@@ -369,7 +427,7 @@ class _Parts:
                     self.rows[name].pop()
             self.points -= 1
 
-    def solution(self, ending: str, contacts: ContactChanges | None) -> Solution:
+    def solution(self, ending: str, impacts: Impacts.Recorder | None) -> Solution:
         """All pieces as one."""
         task, size = self.task, self.task.system.state_size
         empty = {"t": np.zeros(0), "states": np.zeros((0, size))}
@@ -378,7 +436,7 @@ class _Parts:
         fields |= self.counts | {
             "rtol": task.rtol,
             "atol": task.atol,
-            "system": task.system,
+            "system": base_of(task.system),
             "start": self.start,
         }
         for name, rows in self.rows.items():
@@ -403,8 +461,9 @@ class _Parts:
         fields["status"] = self.status
         fields["outcome"] = ending + rank_fell(fields["singular_times"])
         fields["pieces"] = tuple(self.pieces)
-        if contacts is not None:
-            fields["impacts"] = contacts.impacts.impacts()
+        if impacts is not None:
+            fields["impacts"] = found = impacts.impacts()
+            fields["outcome"] += found.gains()
         if self.trace:
             fields["trace"] = np.array([[t, *values] for t, values in self.trace])
         solution = Solution(fields)

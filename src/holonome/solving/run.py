@@ -10,13 +10,13 @@ import numpy as np
 
 from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
 from holonome.dynamics.poles import unbounded_near
-from holonome.dynamics.start import Start
-from holonome.dynamics.switching_times import stops
+from holonome.dynamics.start import Start, time_moved
+from holonome.dynamics.switching_times import may_stop, stops
 from holonome.integrators import loop
 from holonome.integrators.contract import Beginning, Record, Stepper
 from holonome.integrators.event_search import MOST_IN_STEP
 from holonome.integrators.loop import RunState
-from holonome.machine.context import OK
+from holonome.machine.context import OK, PARAMETERS, Context
 from holonome.machine.interruption import Interruption
 from holonome.machine.layout import CHECKED, Guards, appended
 from holonome.machine.progress import ProgressDisplay
@@ -87,7 +87,11 @@ class Run:
     poles: Sequence[float] = ()
     """Times ahead just before which steps end, because there may be a pole."""
     _history: Any = None
+    _empty: tuple[np.ndarray, np.ndarray] | None = None
+    """Memory and context before the first beginning, where these serve for others."""
     _mark = Mark()
+    repaired = 0.0
+    """The time in which the motion goes as far as the start had to be moved to satisfy the constraints."""
 
     def __init__(self, task: Task, first_rows: int = _FIRST_ROWS) -> None:
         self.task, self.stepper, self.system, self.first = task, task.stepper, task.system, task.y0
@@ -98,23 +102,16 @@ class Run:
             self.guards = Guards(self.context)
         self.calls_python = self.stepper.calls_python or (bool(self.supplied) and self._supplied_by_python())
         self.full: list[Collected] = []
-        self.rows = min(first_rows, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns))
+        self.rows = self.first_rows = min(
+            first_rows, max(_FEWEST_ROWS, _FIRST_NUMBERS // self.stepper.columns)
+        )
         self._new_buffers()
 
     def _new_memory(self) -> np.ndarray:
         """The stepper's memory, filled in from the task."""
-        system, _, stepper, t0, t1, y0, rtol, atol, t_eval, events, keep_steps, *_ = task = self.task
-        memory = stepper.memory(len(events))
-        first_step, evals, next_eval = 0.0, 0, False
-        if task.first_step is not None:
-            first_step = min(task.first_step, task.max_step, abs(t1 - t0))
-        if t_eval is not None:
-            evals, next_eval = t_eval.size, bool(t_eval.size and t_eval[0] == t0)
-        direction, keep_points = 1 if t1 > t0 else -1, keep_steps and t_eval is None
-        numbers = (t0, t0, t0, t1, task.max_step, first_step, rtol, direction, task.max_steps)
-        _write_task(memory, *numbers, keep_points, keep_steps, evals, next_eval, _FIRST_BUDGET)
-        at_y, at_atol = stepper.given
-        memory[at_y], memory[at_atol] = y0, atol
+        system, t0, t1, direction = self.system, self.task.t0, self.task.t1, self.task.direction
+        memory = self.stepper.memory(len(self.task.events))
+        self._enter_task(memory)
         times, at_pole = stops(system, t0, t1)
         if times.size:
             margin = direction * 4 * np.spacing(max(abs(t0), abs(t1)))
@@ -125,6 +122,43 @@ class Run:
             if self.poles:
                 RunState.set(memory, t_end=self.poles[0])
         return memory
+
+    def _enter_task(self, memory: np.ndarray) -> None:
+        """What a task asks for, where it begins and where it ends."""
+        _, _, stepper, t0, t1, y0, rtol, atol, t_eval, _, keep_steps, *_ = task = self.task
+        first_step, evals, next_eval = 0.0, 0, False
+        if task.first_step is not None:
+            first_step = min(task.first_step, task.max_step, abs(t1 - t0))
+        if t_eval is not None:
+            evals, next_eval = t_eval.size, bool(t_eval.size and t_eval[0] == t0)
+        keep_points = keep_steps and t_eval is None
+        numbers = (t0, t0, t0, t1, task.max_step, first_step, rtol, task.direction, task.max_steps)
+        _write_task(memory, *numbers, keep_points, keep_steps, evals, next_eval, _FIRST_BUDGET)
+        at_y, at_atol = stepper.given
+        memory[at_y], memory[at_atol] = y0, atol
+
+    def repeatable(self) -> bool:
+        """Whether `again` may begin it anew: nothing in it belongs to its stretch of time or to its start."""
+        system = self.system
+        fixed = not (system.solves or system.invariant_count or may_stop(system) or self.supplied)
+        if fixed and self._history is None and not CHECKED:
+            self._empty = self.memory.copy(), self.context[: PARAMETERS + system.context_size].copy()
+        return self._empty is not None
+
+    def again(self, task: Task) -> None:
+        """Begin anew with another stretch, perhaps with other parameters, of the same system."""
+        assert self._empty is not None
+        memory, context = self._empty
+        self.task, self.system, self.first = task, task.system, task.y0
+        self.memory[:], self.context[: context.size] = memory, context
+        self.context[PARAMETERS : PARAMETERS + self.system.parameters.size] = self.system.parameters.flat
+        if self.stepper.left_out:
+            Context.vector(self.context, "left_out")[:] = 0.0
+            self.stepper.left_out = ()
+        self._enter_task(self.memory)
+        self.begun, self.trusted, self.full, self._mark, self.repaired = False, False, [], Mark(), 0.0
+        self.budget, self.rows = _FIRST_BUDGET, self.first_rows
+        self._new_buffers()
 
     def _look_at_pole(self) -> int:
         """At the end of a stretch up to a possible pole: AT_POLE if there is one, else FULL, to go on."""
@@ -181,6 +215,7 @@ class Run:
 
     def restart(self, y0: np.ndarray) -> None:
         """Begin again from other initial values, known to be consistent."""
+        self.repaired = time_moved(self.first, y0, self.system.n)
         self.first = self.memory[self.stepper.given[0]] = y0
         self.trusted, self.begun = True, False
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from holonome.dynamics.switched import SwitchedSystem
 from holonome.problem.event import as_events
 from holonome.results.solution import Solution
 from holonome.solving import arguments
@@ -110,7 +111,8 @@ def solve(
     repair
         Accept initial values that are far off the constraints and start from the nearest consistent ones.
     keep_steps
-        Keep every step and its history; the default is to do so unless ``t_eval`` is given.
+        Keep every step and its history; the default is to do so unless ``t_eval`` is given.  With False,
+        impacts are added up, not listed, so that a million of them need no memory.
     max_steps
         Give up after so many steps.
     progress
@@ -139,7 +141,7 @@ def solve(
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = checked_stepper(system, name, chosen, t0, t1, projection, step, first_step, max_step)
-    y0 = stated_y0 = system.full_state(q0, v0, s0)
+    y0 = stated_y0 = system.start_state(t0, q0, v0, s0, repair)
     rtol, atol = tolerances(system, y0, t0, t1, rtol, atol)
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)
@@ -148,10 +150,16 @@ def solve(
     wanted = times, as_events(events), keep, dense_output, first_step, max_step, max_steps, t0
     task = Task(system, name, stepper, t0, t1, y0, rtol, atol, *wanted)
     relay = method == AUTO and step is None and projection is None
-    if controllers is not None or system.contacts or any(event.action is not None for event in task.events):
+    if (
+        controllers is not None
+        or system.contacts
+        or isinstance(system, SwitchedSystem)
+        or any(event.action is not None for event in task.events)
+    ):
         arguments.refuse_in_pieces(task, motion, controllers is not None)
         clocks = [] if controllers is None else [SampledClock(as_controllers(controllers), system, t0, t1)]
-        options = Options(chosen, relay, projection, step, v0 is None, repair, progress)
+        rest = projection, step, v0 is None, repair, progress
+        options = Options(chosen, relay, *rest, keep_impacts=keep_steps is not False)
         return run_in_pieces(task, options, clocks)
     run = Run(task)
     known = stepper.known_times(t0)
