@@ -74,7 +74,7 @@ def car_axis() -> Problem:
 
 
 RINGS = ((3, 3 / 8, 1 / 13), (7, 1 / 8, 1 / 29), (6, -2 / 15, 1 / 7), (4, -3 / 10, 1 / 17))
-"""How many particles begin on a circle of latitude, and where, in units of π: latitude and first longitude."""
+"""How many particles begin on a circle of latitude, and where, in units of π: latitude, first longitude."""
 
 FEKETE_POINTS = np.array(
     [
@@ -103,8 +103,8 @@ FEKETE_POINTS = np.array(
 
 
 def fekete() -> Problem:
-    """Twenty particles on the unit sphere that repel each other with a force 1/distance, and creep with a
-    drag ½v towards a position of rest: elliptic Fekete points.
+    """Twenty particles on the unit sphere that repel each other with a force 1/distance, and creep with
+    a drag ½v towards a position of rest: elliptic Fekete points.
     """
     count = len(FEKETE_POINTS)
     first, second = np.triu_indices(count, 1)

@@ -374,7 +374,7 @@ def test_a_real_elimination_is_as_it_was():
 
 
 def test_stiff_controller_on_a_linkage():
-    """A crank of a four-bar is held to an angle by gains 1e5 and 1e4: Newton's method soon converges again."""
+    """A crank of a four-bar is held by gains 1e5 and 1e4: Newton's method soon converges again."""
     m = hn.Mechanism("four-bar", gravity=(0, -9.81))
     crank = m.body("crank", 0.4, 0.0053, center=(0.2, 0), points={"A": (0, 0), "B": (0.4, 0)})
     coupler = m.body("coupler", 1, 0.07, center=(0.45, 0), points={"B": (0, 0), "C": (0.9, 0)})

@@ -46,8 +46,8 @@ def radau(progress: Progress) -> Table:
     """
     The paper points to L-stable implicit Runge–Kutta methods for such systems and gives no run. Here CS takes
     its stages from Radau IIA of order 5, 9 and 13: each stage has the P of its own position, and all of a
-    step the same dependent coordinates. The stiff spring and the bushing are those of Tables 5.2 and 5.4, started
-    on the constraints; the third problem is that of driven-problem.
+    step the same dependent coordinates. The stiff spring and the bushing are those of Tables 5.2 and 5.4,
+    started on the constraints; the third problem is that of driven-problem.
     """
     rows = []
     for i, (problem, (make, test, stiffness)) in enumerate(PROBLEMS.items()):
@@ -64,8 +64,8 @@ def radau(progress: Progress) -> Table:
         rows=rows,
         symbols={
             **SYMBOLS,
-            "method": "CS: coordinate splitting; GGL: stabilised index 2; with BDF of orders 1 and 2 or Radau "
-            "IIA",
+            "method": "CS: coordinate splitting; GGL: stabilised index 2; with BDF of orders 1 and 2 or "
+            "Radau IIA",
             "problem": "of Table 5.2, of Table 5.4, and of driven-problem",
             "energy left": "of the oscillation, at the end; exact: 1",
             "error of q": "largest error of the positions at all steps",
@@ -113,7 +113,8 @@ def _energy(found: Found) -> Claim:
     )
     return Claim.ours(
         "On the spring the error test of the positions lets BDF damp the oscillation away; Radau IIA keeps "
-        "most of it at the same tolerance, and then has to follow it. L-stability alone does not make large steps.",
+        "most of it at the same tolerance, and then has to follow it."
+        " L-stability alone does not make large steps.",
         [
             *(Band("energy left with Radau", value, 0.7, 1.05) for value in left["CS, Radau"]),
             *(Band("energy left with BDF", value, high=0.2) for value in left["CS, BDF"]),
@@ -141,6 +142,6 @@ def _convergence(found: Found) -> Claim:
             *(Band("steps of GGL over those of CS", ratio, 3) for ratio in ratios),
             *(Band("error of q with CS", error, high=1e-4) for error in errors),
         ],
-        f"{', '.join(f'{ratio:.1f}' for ratio in ratios)} times fewer steps on the driven circle, with errors "
-        f"of {', '.join(f'{error:.0e}' for error in errors)}.",
+        f"{', '.join(f'{ratio:.1f}' for ratio in ratios)} times fewer steps on the driven circle, with "
+        f"errors of {', '.join(f'{error:.0e}' for error in errors)}.",
     )
