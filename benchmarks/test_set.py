@@ -1,5 +1,5 @@
-"""Time against error on the five mechanical problems of the IVP test set: Andrews' mechanism, car axis, Fekete
-points, the slider-crank with an elastic rod, and the wheel set.
+"""Time against error on the five mechanical problems of the IVP test set: Andrews' mechanism, car axis,
+Fekete points, the slider-crank with an elastic rod, and the wheel set.
 
     python benchmarks/test_set.py [--out FILE] [--quick]
 

@@ -38,8 +38,8 @@ class Problem(NamedTuple):
 
 
 def car_axis() -> Problem:
-    """Two wheels at the ends of a rigid axis, on springs: the left one stands on a flat road, the right one on
-    a bumpy one.  q holds the upper ends of both springs, (x_l, y_l, x_r, y_r).
+    """Two wheels at the ends of a rigid axis, on springs: the left one stands on a flat road, the right one
+    on a bumpy one.  q holds the upper ends of both springs, (x_l, y_l, x_r, y_r).
     """
 
     def road(t: Any) -> np.ndarray:
@@ -74,7 +74,7 @@ def car_axis() -> Problem:
 
 
 RINGS = ((3, 3 / 8, 1 / 13), (7, 1 / 8, 1 / 29), (6, -2 / 15, 1 / 7), (4, -3 / 10, 1 / 17))
-"""How many particles begin on a circle of latitude, and where, in units of π: latitude and first longitude."""
+"""How many particles begin on a circle of latitude, and where, in units of π: latitude, first longitude."""
 
 FEKETE_POINTS = np.array(
     [
@@ -103,8 +103,8 @@ FEKETE_POINTS = np.array(
 
 
 def fekete() -> Problem:
-    """Twenty particles on the unit sphere that repel each other with a force 1/distance, and creep with a
-    drag ½v towards a position of rest: elliptic Fekete points.
+    """Twenty particles on the unit sphere that repel each other with a force 1/distance, and creep with
+    a drag ½v towards a position of rest: elliptic Fekete points.
     """
     count = len(FEKETE_POINTS)
     first, second = np.triu_indices(count, 1)
@@ -178,9 +178,9 @@ def rod() -> Rod:
 
 
 def flexible_slider_crank(stiffer: float = 1.0, damping: float = 0.0) -> Problem:
-    """A crank that turns at 150 rad/s, an elastic rod and a slider.  q = (φ₁, φ₂, x₃, q₁ … q₄): angles of crank
-    and rod, position of the slider, and two lateral and two axial modes of the rod.  The inertial terms follow
-    from M(q), and the rod is an elastic element; `stiffer` multiplies Young's modulus.
+    """A crank that turns at 150 rad/s, an elastic rod and a slider.  q = (φ₁, φ₂, x₃, q₁ … q₄): angles of
+    crank and rod, position of the slider, and two lateral and two axial modes of the rod.  The inertial terms
+    follow from M(q), and the rod is an elastic element; `stiffer` multiplies Young's modulus.
     """
     part = rod()
 

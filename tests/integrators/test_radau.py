@@ -371,3 +371,39 @@ def test_a_real_elimination_is_as_it_was():
     f = ca.Function("f", [x], [ca.vertcat(*real.values), ca.vertcat(*(value.real for value in both.values))])
     first, second = f([3.0, 1.0, 2.0, 5.0])
     np.testing.assert_allclose(np.array(first), np.array(second), rtol=1e-15)
+
+
+def test_stiff_controller_on_a_linkage():
+    """A crank of a four-bar is held by gains 1e5 and 1e4: Newton's method soon converges again."""
+    m = hn.Mechanism("four-bar", gravity=(0, -9.81))
+    crank = m.body("crank", 0.4, 0.0053, center=(0.2, 0), points={"A": (0, 0), "B": (0.4, 0)})
+    coupler = m.body("coupler", 1, 0.07, center=(0.45, 0), points={"B": (0, 0), "C": (0.9, 0)})
+    rocker = m.body("rocker", 0.7, 0.0286, center=(0.35, 0), points={"C": (0.7, 0), "D": (0, 0)})
+    m.revolute("A", m.ground.at(0, 0), crank["A"])
+    m.revolute("B", crank["B"], coupler["B"])
+    m.revolute("C", coupler["C"], rocker["C"])
+    m.revolute("D", m.ground.at(1, 0), rocker["D"])
+    m.torque("motor", joint="A", law=lambda t, angle, rate: 1e5 * (0.3 + 2 * t - angle) + 1e4 * (2 - rate))
+    start = {"start": {"A": 0.3, "D": hn.near(2)}, "speed": {"A": 8.0}}
+    sol, other = (hn.solve(m, (0, 2), method=name, rtol=1e-4, **start) for name in ("radau", "ggl"))
+    assert sol.success
+    assert sol.steps < 100
+    assert sol.newton_failures < 15
+    assert sol.drift[0] < 1e-12
+    np.testing.assert_allclose(sol.q[:, -1], other.q[:, -1], atol=1e-3)
+
+
+def test_coordinate_splitting():
+    """CS with Radau solves the equations of GGL: its order, and multipliers that are as good."""
+    pendulum = hn.mechanisms.pendulum()
+    start = pendulum.system, (0, 1), pendulum.q0, pendulum.v0
+    fine, errors = hn.solve(*start, rtol=1e-13, atol=1e-13, t_eval=[1.0]), []
+    for steps in (20, 40):
+        method = hn.Method(hn.CoordinateSplit("CS"), hn.Radau(order=5))
+        sol = hn.solve(*start, method=method, step=1 / steps, t_eval=[1.0])
+        assert max(sol.drift) < 1e-9
+        errors.append(np.max(np.abs(sol.y[:, -1] - fine.y[:, -1])))
+    assert np.log2(errors[0] / errors[1]) > 3.5
+    for refused in (hn.CoordinateSplit("CM"), hn.CoordinateSplit("CM", refresh="jacobian")):
+        with pytest.raises(TypeError, match="takes no steps of BDF"):
+            hn.Method(refused, hn.Radau())

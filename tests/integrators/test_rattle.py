@@ -244,7 +244,6 @@ def test_energy_over_many_steps() -> None:
     assert errors[-1] < 1.2 * errors[0]
 
 
-@pytest.mark.slow
 def test_energy_over_a_million_steps() -> None:
     errors = energy_errors(1_000_000)
     assert errors.max() < 5e-3

@@ -154,6 +154,7 @@ QUICK = {
     "first_use.py": ["--quick", "--out", "OUT"],
     "fixed_steps.py": ["--quick", "--out", "OUT"],
     "foundation.py": ["--quick", "--out", "OUT"],
+    "heavy_top.py": ["--quick", "--out", "OUT"],
     "methods.py": ["--quick", "--out", "OUT"],
     "peers.py": [
         *("run", "--quick", "--no-first", "--problem", "pendulum", "--out", "OUT"),

@@ -3,6 +3,8 @@
 ``w`` is the memory of the method taken apart (:mod:`holonome.integrators.radau_state`), ``w.s`` its record.
 """
 
+import math
+
 from numba import njit
 
 from holonome.integrators import loop, newton
@@ -21,6 +23,11 @@ a stiff direction turns; if it grows more slowly, steps get there a little later
 CAUTION, _REGAIN = 0.8, 1.2
 """A step does not grow beyond this part of one at which Newton's method failed, and regains that by a factor
 in every step.
+"""
+
+_SOON, _OFTEN = 12, 3
+"""After so many failures of Newton's method, each within so many steps of the one before, multipliers and
+accelerations become unknowns of their own (`count_failure`).
 """
 
 _FAST, _SLOW, _PATIENCE = 0.002, 0.8, 10
@@ -102,6 +109,7 @@ def choose_next(w, h, h_new):
         ratio = min(ratio, max(0.5, (_LARGEST_RATE / s.contraction) ** (1.0 / 3.0)))
     ratio = min(ratio, max(1.0, s.largest / abs(h)))
     s.largest *= _REGAIN
+    s.since += 1
     converges = s.contraction <= _KEEP_RATE
     if not converges:
         s.have_matrix = 0
@@ -114,6 +122,24 @@ def choose_next(w, h, h_new):
     elif s.contraction <= _FAST and s.wait <= 0 and s.stages < s.most and 0.8 <= ratio <= 1.25:
         s.stages += 2
         set_tolerances(w)
+
+
+@njit(cache=True, error_model="numpy")
+def count_failure(w):
+    """Newton's method has failed.  Where it fails again and again, F is evaluated instead of f(t, y).
+
+    The accelerations P(q) M⁻¹ f hold stiff forces times a projection P that turns with the position, so a
+    matrix at one stage misses those at the others by h² ∂P/∂q times the stiffness; in F = (…, M a − f + Gᵀλ,
+    G a − γ) the stiff part of f is as linear as it was given.
+    """
+    s = w.s
+    s.soon = s.soon + 1 if s.since < _SOON else 0
+    s.since = 0
+    if s.by_rate and s.soon >= _OFTEN:
+        s.by_rate = 0
+        s.incomplete = 1
+        s.moving = w.size
+        s.largest = math.inf
 
 
 @njit(cache=True, error_model="numpy")

@@ -109,7 +109,7 @@ def factor_matrices(w, context, t, h):
     s.njev += 1
     s.nlu += (s.stages + 1) // 2
     s.spent += s.of_factors + (s.stages - 1) // 2 * s.of_complex_factors
-    if w.moving < w.size:
+    if w.s.moving < w.size:
         status = _multipliers_of(w, context, t)
         if status != OK:
             return status

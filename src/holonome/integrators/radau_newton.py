@@ -49,11 +49,11 @@ def _predict(w, h):
         lagrange(before, last, 1.0 + ratio * table.nodes[i], basis)
         basis[last] -= 1.0
         z = shift(w.z, i * size)
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             z[k] = 0.0
         for j in range(last):
             factor, old = basis[1 + j], shift(w.z_before, j * size)
-            for k in range(w.moving):
+            for k in range(w.s.moving):
                 z[k] += factor * old[k]
 
 
@@ -62,12 +62,12 @@ def stage(w, table, i, h, out):
     """(Y, Y′) of a stage."""
     size, stages = w.size, w.s.stages
     z, dy = shift(w.z, i * size), shift(out, size)
-    for k in range(w.moving):
+    for k in range(w.s.moving):
         out[k] = w.now[k] + z[k]
         dy[k] = 0.0
     for j in range(stages):
         factor, z = table.inverse[i * stages + j] / h, shift(w.z, j * size)
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             dy[k] += factor * z[k]
 
 
@@ -80,9 +80,9 @@ def evaluate_residual(w, context, t, point, out):
     if not s.by_rate:
         return call(w.residual_kernel, t, point, w.block, context, out)
     status, dy = call_either(s.rate_kernel, s.dense_rate, t, point, point, context, out), shift(point, w.size)
-    for k in range(w.moving):
+    for k in range(w.s.moving):
         out[k] = dy[k] - out[k]
-    for k in range(w.moving, w.size):
+    for k in range(w.s.moving, w.size):
         out[k] = 0.0
     return status
 
@@ -149,7 +149,7 @@ def _correct(w):
     total = 0.0
     for j in range(w.s.stages):
         z, d = shift(w.z, j * w.size), shift(w.f, j * w.size)
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             z[k] -= d[k]
             e = d[k] * w.newton_weights[k]
             total += e * e

@@ -22,6 +22,7 @@ class RadauState(TestingState):
     accelerations: Whole  # whether the unknowns after λ are the accelerations
     moving: Whole  # unknowns that are iterated: all, or q, v and s
     by_rate: Whole  # whether y′ = f(t, y) is evaluated instead of F
+    incomplete: Whole  # whether multipliers and accelerations are not known although they are iterated
     prediction: Whole  # of a split of coordinates and its multipliers; 0: there is none
     complex_count: Whole
     complex_room: Whole  # doubles of a complex factorization
@@ -48,6 +49,8 @@ class RadauState(TestingState):
     first: Whole  # whether the step has none before it
     rejected: Whole  # whether the step before was rejected
     repeated: Whole  # failures of Newton's method one after the other
+    since: Whole  # steps since it failed last
+    soon: Whole  # how often it failed soon after it had failed
     error_old: Real
     wait: Whole  # steps before another order is tried
     h_polynomial: Real  # of the last step, and where it begins
@@ -83,7 +86,7 @@ class RadauState(TestingState):
 Work, parts = taken_apart(
     __name__,
     {"run": (RunState, 0), "s": (RadauState, OWN)},
-    TESTING + "moving now z z_before f trial",
+    TESTING + "now z z_before f trial",
 )
 
 

@@ -30,6 +30,7 @@ from holonome.integrators.loop import watch_ends
 from holonome.integrators.radau_control import (
     CAUTION,
     choose_next,
+    count_failure,
     first_step,
     lower_order,
     set_tolerances,
@@ -76,18 +77,18 @@ def _estimate(w, context, t, h):
     s, size, stages = w.s, w.size, w.s.stages
     table, dy = table_of(w, stages), shift(w.trial, size)
     cj = table.eigenvalues[0] / h
-    for k in range(w.moving):
+    for k in range(w.s.moving):
         w.trial[k], dy[k] = w.now[k], 0.0
     for j in range(stages):
         factor, z = table.error[j] / h, shift(w.z, j * size)
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             dy[k] -= factor * z[k]
     status = _filtered(w, context, t, h, cj)
     if status == OK and (s.first or s.rejected) and not _norm_of_error(w) < 1.0:
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             w.trial[k] = w.now[k] + w.e[k]
         if _filtered(w, context, t, h, cj) != OK:
-            for k in range(w.moving):
+            for k in range(w.s.moving):
                 w.e[k] = w.trial[k] - w.now[k]
     return status
 
@@ -104,6 +105,7 @@ def begin(w, context):
     s.stages_polynomial = s.fewest
     s.first = 1
     s.largest = math.inf
+    s.since = 1000
     set_tolerances(w)
     set_weights(w, 0.0)
     run.h = run.direction * first_step(w)
@@ -113,13 +115,16 @@ def begin(w, context):
 @njit(cache=True, error_model="numpy")
 def attempt(w, context, t, h):
     """Stages, error estimate and projection."""
-    s = w.s
+    s, status, converged, error = w.s, OK, False, math.inf
     set_weights(w, h)
-    status, converged = find_stages(w, context, t, h)
-    error = math.inf
+    if s.incomplete:
+        status = complete(w, context, t, w.now)
+        s.incomplete = 0
+    if status == OK:
+        status, converged = find_stages(w, context, t, h)
     if converged:
         last = shift(w.z, (s.stages - 1) * w.size)
-        for k in range(w.moving):
+        for k in range(w.s.moving):
             s.new[k] = w.now[k] + last[k]
         status = _estimate(w, context, t, h)
         if status == OK and s.project:
@@ -157,7 +162,7 @@ def _move_on(w, t, h):
     stages = s.stages
     table = table_of(w, stages)
     stage(w, table, stages - 1, h, w.trial)
-    for k in range(w.moving):
+    for k in range(w.s.moving):
         s.rate[k] = w.trial[size + k]
         w.now[k] = s.new[k]
     for k in range(stages * size):
@@ -196,6 +201,7 @@ def reject(w, t, h, cause):
         s.repeated += 1
         s.have_matrix = 0
         s.largest = CAUTION * abs(h)
+        count_failure(w)
         run.h = h * (s.smaller if cause == loop.NEWTON and s.repeated <= 3 else 0.25)
         lower_order(w)
     s.rejected = 1

@@ -45,9 +45,9 @@ def _quality(mechanism: Example, run: hn.Solution) -> dict[str, float]:
 def radau(progress: Progress) -> Table:
     """
     The paper points to L-stable implicit Runge–Kutta methods for such systems and gives no run. Here CS takes
-    its stages from Radau IIA of order 5, 9 and 13: each stage has the P of its own position, and all of a step
-    the same dependent coordinates. The stiff spring and the bushing are those of Tables 5.2 and 5.4, started
-    on the constraints; the third problem is that of driven-problem.
+    its stages from Radau IIA of order 5, 9 and 13: each stage has the P of its own position, and all of a
+    step the same dependent coordinates. The stiff spring and the bushing are those of Tables 5.2 and 5.4,
+    started on the constraints; the third problem is that of driven-problem.
     """
     rows = []
     for i, (problem, (make, test, stiffness)) in enumerate(PROBLEMS.items()):
@@ -64,16 +64,16 @@ def radau(progress: Progress) -> Table:
         rows=rows,
         symbols={
             **SYMBOLS,
-            "method": "CS: coordinate splitting; GGL: stabilised index 2; with BDF of orders 1 and 2 or Radau "
-            "IIA",
+            "method": "CS: coordinate splitting; GGL: stabilised index 2; with BDF of orders 1 and 2 or "
+            "Radau IIA",
             "problem": "of Table 5.2, of Table 5.4, and of driven-problem",
             "energy left": "of the oscillation, at the end; exact: 1",
             "error of q": "largest error of the positions at all steps",
         },
         claims=[_steps(found), _energy(found), _convergence(found)],
         notes=[
-            "CM is not among them. It fixes P where the step is predicted; one P for all stages errs by O(h) in "
-            "the constraint forces of each, which costs the order, and so CM is refused with Radau.",
+            "CM is not among them. It fixes P where the step is predicted; one P for all stages errs by O(h) "
+            "in the constraint forces of each, which costs the order, and so CM is refused with Radau.",
             "A step of Radau has 3 to 7 stages and as many evaluations in each iteration.",
         ],
     )
@@ -91,8 +91,8 @@ def _steps(found: Found) -> Claim:
         for what in ("steps", "fevals")
     }
     return Claim.ours(
-        "On the bushing CS with Radau IIA takes less than a tenth of the steps that it takes with BDF, and fewer "
-        "evaluations.",
+        "On the bushing CS with Radau IIA takes less than a tenth of the steps that it takes with BDF, and "
+        "fewer evaluations.",
         [
             *(Band("steps with BDF over those with Radau", ratio, 10) for ratio in ratios["steps"]),
             *(Band("evaluations", ratio, 1.5) for ratio in ratios["fevals"]),
@@ -112,8 +112,9 @@ def _energy(found: Found) -> Claim:
         for what in ("energy left", "steps")
     )
     return Claim.ours(
-        "On the spring the error test of the positions lets BDF damp the oscillation away; Radau IIA keeps most "
-        "of it at the same tolerance, and then has to follow it. L-stability alone does not make large steps.",
+        "On the spring the error test of the positions lets BDF damp the oscillation away; Radau IIA keeps "
+        "most of it at the same tolerance, and then has to follow it."
+        " L-stability alone does not make large steps.",
         [
             *(Band("energy left with Radau", value, 0.7, 1.05) for value in left["CS, Radau"]),
             *(Band("energy left with BDF", value, high=0.2) for value in left["CS, BDF"]),
@@ -141,6 +142,6 @@ def _convergence(found: Found) -> Claim:
             *(Band("steps of GGL over those of CS", ratio, 3) for ratio in ratios),
             *(Band("error of q with CS", error, high=1e-4) for error in errors),
         ],
-        f"{', '.join(f'{ratio:.1f}' for ratio in ratios)} times fewer steps on the driven circle, with errors "
-        f"of {', '.join(f'{error:.0e}' for error in errors)}.",
+        f"{', '.join(f'{ratio:.1f}' for ratio in ratios)} times fewer steps on the driven circle, with "
+        f"errors of {', '.join(f'{error:.0e}' for error in errors)}.",
     )
