@@ -13,6 +13,7 @@ from holonome.analysis.carried import Carried
 from holonome.analysis.given import Given, Place, given, name_list, place, require_traced_constraints
 from holonome.analysis.outputs import Outputs, outputs_at
 from holonome.analysis.reduced import Reduced, reduced_anywhere, reduced_steady
+from holonome.analysis.regular import require_regular
 from holonome.analysis.symmetry import steady
 from holonome.errors import ModelError
 from holonome.locks import cached_property
@@ -290,6 +291,8 @@ def linearize(
             there = ", ".join(own.parameters) or "none"
             raise ValueError(f"inputs: {name!r} is no input or parameter; there are {there}")
     _require_on_manifold(own, here)
+    if own.n + own.m <= LARGEST:
+        require_regular(own, here)
     X = _steady_at(own, here, state)
     kind = "state" if X is None else "steady motion" if np.any(here.v) else "equilibrium"
     if X is not None:

@@ -34,7 +34,7 @@ from holonome.dynamics.sparse_saddle import (
 from holonome.equations.model import Model
 from holonome.machine.calls import NativeKernel, call, pointer, run_kernel
 from holonome.machine.compiled import made_once
-from holonome.machine.context import OK, PARAMETERS, SINGULAR, Context
+from holonome.machine.context import OK, SINGULAR, Context
 from holonome.machine.deferred import Deferred
 from holonome.machine.kernel import OPTIMISED_UP_TO, Kernel
 from holonome.machine.layout import CHECKED, appended
@@ -76,7 +76,7 @@ class Kernels:
 
     @made_once
     def _emitted(self) -> emitted.Emitted:
-        return emitted.Emitted(self.system.model)
+        return emitted.Emitted(self.system.lean)
 
     @made_once
     def _saddle(self) -> SparseSaddle:
@@ -85,7 +85,7 @@ class Kernels:
     @property
     def motion(self) -> KernelExpressions:
         """y′ and its margin, as expressions."""
-        return self._emitted.derivative(self.system.model)
+        return self._emitted.derivative(self.system.lean)
 
     @made_once
     def derivative(self) -> int:
@@ -107,7 +107,7 @@ class Kernels:
 
     def _emitted_kernel(self, name: str) -> Kernel:
         limit = PROJECTION_OPTIMISED_UP_TO if name == "projection" else OPTIMISED_UP_TO
-        return self.system.kernel(name, getattr(self._emitted, name), limit)
+        return self.system.kernel(name, getattr(self._emitted, name), limit, lean=True)
 
     @property
     def projection_size(self) -> int:
@@ -124,19 +124,19 @@ class Kernels:
 
     @made_once
     def residuals(self) -> int:
-        return self.system.kernel("residuals", emitted.residuals).address
+        return self.system.kernel("residuals", emitted.residuals, lean=True).address
 
     @made_once
     def energy(self) -> int:
-        return self.system.kernel("energy", emitted.energy).address
+        return self.system.kernel("energy", emitted.energy, lean=True).address
 
     @made_once
     def invariants(self) -> int:
-        return self.system.kernel("invariants", emitted.invariants).address
+        return self.system.kernel("invariants", emitted.invariants, lean=True).address
 
     @made_once
     def unknowns(self) -> int:
-        return self.system.kernel("unknowns", emitted.unknowns).address
+        return self.system.kernel("unknowns", emitted.unknowns, lean=True).address
 
     @made_once
     def _pieces_when_needed(self) -> Deferred:
@@ -148,7 +148,7 @@ class Kernels:
         return (
             scattered_pieces.address
             if self.sparse
-            else self.system.kernel("pieces", emitted.pieces, PIECES_OPTIMISED_UP_TO).address
+            else self.system.kernel("pieces", emitted.pieces, PIECES_OPTIMISED_UP_TO, lean=True).address
         )
 
     def context(self, system: System, extra: int = 0) -> np.ndarray:
@@ -159,12 +159,12 @@ class Kernels:
         if unknowns is system.unknowns and lam is system.multipliers and kept.size:
             context = kept.copy()
             if parameters is not system.parameters:
-                context[PARAMETERS : PARAMETERS + system.parameters.size] = system.parameters.flat
+                system.fill_parameters(context)
             return context
         template, rest = self.system.compiled.once(("context", extra), lambda: self._template(extra))
         context = np.zeros(template.size + rest)  # zeros are not touched until the dense kernels need them
         context[: template.size] = template
-        context[PARAMETERS : PARAMETERS + system.parameters.size] = system.parameters.flat
+        system.fill_parameters(context)
         system.fill_guess(context)
         if not rest:
             values = system.parameters, system.unknowns, system.multipliers
@@ -232,7 +232,7 @@ def unprojected_derivative(system: System, stabilised: bool) -> int:
         alpha, beta = ca.vertsplit(model.damping) if stabilised else (0.0, 0.0)
         return emitted.Emitted(model, alpha, beta).derivative(model)
 
-    return system.kernel(name, build).address
+    return system.kernel(name, build, lean=True).address
 
 
 def kernels(system: System) -> Kernels:

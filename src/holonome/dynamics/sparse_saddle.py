@@ -33,7 +33,7 @@ class SparseSaddle:
     """Plan and memory of the factorization of one system; ``memory`` is copied into each context."""
 
     def __init__(self, system: System) -> None:
-        model = system.model
+        model = system.lean
         n, m = model.n, model.rows
         K = ca.vertcat(ca.horzcat(model.M, model.C.T), ca.horzcat(model.C, ca.SX(ca.Sparsity.diag(m), 0)))
         self.plan = sparse.Plan(K.sparsity().colind(), K.sparsity().row(), [0] * n + [1] * m)

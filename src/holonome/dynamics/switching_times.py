@@ -57,6 +57,13 @@ def _conditions(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
             yield children[0] / children[1], _WHERE_WHOLE if op == ca.OP_FMOD else _WHERE_HALF
 
 
+def conditions(formulas: list[ca.SX]) -> list[ca.SX]:
+    """Expressions that vanish where formulas have a kink or a jump; those of ``floor`` and ``%`` are not
+    among them.
+    """
+    return [condition for condition, kind in _conditions(formulas) if kind == _WHERE_ZERO]
+
+
 def _denominators(formulas: list[ca.SX]) -> Iterator[tuple[ca.SX, int]]:
     """Expressions that vanish where a formula has a pole; of products, their factors."""
     for op, children in _operations(formulas):

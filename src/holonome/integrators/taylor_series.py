@@ -33,7 +33,7 @@ class SeriesKernels:
         _refuse(system)
         y, z, out, margin = motion(system)
         self._refuse_called(out)
-        inputs = [system.model.t, y, z, system.model.p]
+        inputs = [system.model.t, y, z, system.context_symbols]
         outputs = [out] if margin is None else [out, margin]
         names = ["out", "margin"][: len(outputs)]
         function = ca.Function("series", inputs, outputs, list(ARGUMENTS), names, {"cse": True})

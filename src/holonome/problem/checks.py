@@ -87,6 +87,16 @@ def distinct_names(argument: str, names: Any, count: int) -> list[str]:
     return names
 
 
+def require_one_meaning(kinds: Mapping[str, Sequence[str]]) -> None:
+    """No name may belong to two kinds of things: outputs, studies and tables find all of them by name."""
+    owners: dict[str, str] = {}
+    for argument, names in kinds.items():
+        for name in names:
+            if name in owners:
+                raise ModelError(f"{argument}: {name!r} is in {owners[name]} as well; give each its own name")
+            owners[name] = argument
+
+
 def asks_for_multipliers(role: str, function: Any) -> bool:
     """Whether a force or a rate depends on lam."""
     if isinstance(function, Expression):

@@ -16,6 +16,7 @@ from holonome.machine.context import PARAMETERS, write_block
 from holonome.machine.inner_newton import SolvedBlock
 from holonome.machine.kernel import OPTIMISED_UP_TO, Kernel, kernel
 from holonome.machine.supplied import Supplied
+from holonome.problem.parameter_terms import ParameterTerms, parameter_terms
 from holonome.problem.parameters import Parameters
 from holonome.problem.solved_variables import KernelExpressions, newton_step, tangent
 
@@ -38,25 +39,48 @@ class CompiledSystem:
     @property
     def context_size(self) -> int:
         """Doubles that a context holds behind its record."""
-        return self.model.p.numel()
+        return self.lean.p.numel()
 
     @property
     def context_symbols(self) -> ca.SX:
         """Symbols of what a context holds behind its record."""
-        return self.model.p
+        return self.lean.p
+
+    @property
+    def lean(self) -> Model:
+        """The model as kernels of the motion see it: long terms of parameters alone are symbols."""
+        return self._terms.model
+
+    @property
+    def _terms(self) -> ParameterTerms:
+        model, constant = self.model, self.parameters.of_inputs.start
+        return self.compiled.once("terms of parameters", lambda: parameter_terms(model, model.p[:constant]))
 
     def context(self, extra: int = 0) -> np.ndarray:
         """A context (:mod:`holonome.machine.context`) with an empty record, with parameters and blocks, and
         with room for ``extra`` doubles behind them.
         """
         context = np.zeros(PARAMETERS + self.context_size + extra)
-        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
+        self.fill_parameters(context)
         for name, (offset, _) in self._solved.items():
             write_block(context, offset, self._block_of_solved(name))
         self.fill_guess(context)
         for offset, supplied in self._supplied.items():
             write_block(context, offset, supplied.block())
         return context
+
+    def fill_parameters(self, context: np.ndarray) -> None:
+        """Write the parameters into a context, and what depends on them alone."""
+        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
+        self.fill_terms(context)
+
+    def fill_terms(self, context: np.ndarray) -> None:
+        """Compute the terms of the parameters that stand in a context."""
+        terms = self._terms
+        if terms.count:
+            at = PARAMETERS + self.model.p.numel()
+            parameters = context[PARAMETERS : PARAMETERS + self.parameters.of_inputs.start]
+            context[at : at + terms.count] = terms.values(parameters)
 
     def fill_guess(self, context: np.ndarray) -> None:
         """Write the guesses for the unknowns and for λ into a context."""
@@ -114,12 +138,12 @@ class CompiledSystem:
 
     def fill_invariants(self, context: np.ndarray, values: np.ndarray) -> None:
         """Write the values that the invariants shall keep into a context."""
-        at = PARAMETERS + self.context_size - values.size
+        at = PARAMETERS + self.model.p.numel() - values.size
         context[at : at + values.size] = values
 
     def fill_damping(self, context: np.ndarray, alpha: float, beta: float) -> None:
         """Write Baumgarte's parameters into a context."""
-        at = PARAMETERS + self.context_size - self.model.I_start.numel() - 2
+        at = PARAMETERS + self.model.p.numel() - self.model.I_start.numel() - 2
         context[at : at + 2] = alpha, beta
 
     def empty_block(self, name: str) -> np.ndarray:
@@ -144,6 +168,7 @@ class CompiledSystem:
         name: str,
         build: Callable[[Model], KernelExpressions],
         optimised_up_to: int = OPTIMISED_UP_TO,
+        lean: bool = False,
     ) -> Kernel:
         """A compiled kernel, made on first use.
 
@@ -156,13 +181,14 @@ class CompiledSystem:
             results, and the margin of regularity (or None).
         optimised_up_to
             Number of instructions beyond which it is compiled quickly rather than well.
+        lean
+            Whether it is made of the lean model; it must not differentiate with respect to parameters.
         """
 
         def make() -> Kernel:
-            model = self.model
-            y, z, out, margin = build(model)
+            y, z, out, margin = build(self.lean if lean else self.model)
             suppliers = self._suppliers(name, out)
-            inputs = [model.t, y, z, model.p]
+            inputs = [self.model.t, y, z, self.context_symbols]
             return kernel(out, inputs, margin=margin, suppliers=suppliers, optimised_up_to=optimised_up_to)
 
         return self.compiled.once(("kernel", name), make)

@@ -24,6 +24,7 @@ from holonome.problem.checks import (
     count,
     distinct_names,
     require_linear_velocity_constraint,
+    require_one_meaning,
     require_symmetric_mass,
     start_values,
 )
@@ -152,6 +153,15 @@ class System(StatedSystem):
         self.names = distinct_names("names", names, self.n) or [f"q{i}" for i in range(self.n)]
         self.states = start_values("states", states, "rate", rate)
         self.unknowns = start_values("unknowns", unknowns, "equations", equations)
+        require_one_meaning(
+            {
+                "names": self.names,
+                "states": list(self.states),
+                "unknowns": list(self.unknowns),
+                "parameters": [name for name in self.parameters if name not in self.parameters.inputs],
+                "inputs": self.parameters.inputs,
+            }
+        )
         self.multipliers = None
         self.state_size = 2 * self.n + len(self.states)
         parts = elements.as_elements(elastic)

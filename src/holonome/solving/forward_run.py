@@ -64,6 +64,9 @@ class ForwardRun(Run):
         self.flat[begin:end] = values
         at = slice(PARAMETERS + begin, PARAMETERS + end)
         self.new_context[at] = self.context[at] = values
+        if begin < self.task.system.parameters.of_inputs.start:
+            for context in (self.new_context, self.context):
+                self.task.system.fill_terms(context)
 
     def begin_at(self, t: float, y: np.ndarray, t1: float, trusted: Sequence[int] | None = None) -> int:
         """Begin there as a new run does, and go on to t1; a code of the loop.  If the state is known to be

@@ -138,7 +138,7 @@ class Simulator(Readings):
             raise ValueError(
                 "method: BDF of constant order begins behind points known already; leave order out"
             )
-        y0 = system.full_state(q0, v0, s0)
+        y0 = system.start_state(t0, q0, v0, s0, self._repair)
         rtol, atol = tolerances(system, y0, t0, t1, rtol, atol)
         task = Task(
             system,
@@ -428,7 +428,7 @@ class Simulator(Readings):
                     return
             else:
                 _, q0, v0, s0 = self._start(q0, v0, s0, start, speed, parameters)
-                y, at_rest = system.full_state(q0, v0, s0), v0 is None
+                y, at_rest = system.start_state(begin, q0, v0, s0, self._repair), v0 is None
             found = self._settled(y, at_rest, begin)
         except BaseException:
             if self._pieces is not None and place is not None:

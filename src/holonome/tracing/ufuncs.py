@@ -6,20 +6,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from holonome.tracing.scalar_rules import SCALAR_RULES, real_or
 from holonome.tracing.session import refuse
 from holonome.tracing.values import (
     SEQUENCES,
+    Traced,
     as_array,
     check_dtype,
+    column,
     has_traced,
     has_traced_array,
     is_real,
     lift,
     lower,
     plain,
+    sx,
     unwrap,
 )
 
@@ -37,6 +41,9 @@ _SAFE_ON_FLOATS = frozenset(
         "not_equal",
     }
 )
+_LONG_SUM = 100
+"""Terms of a sum beyond which CasADi adds them up in one call."""
+
 _IDENTITIES = {"add": 0.0, "multiply": 1.0, "logical_and": True, "logical_or": False}
 
 
@@ -169,7 +176,10 @@ def _reduce(
         if options.get("initial", np._NoValue) not in (np._NoValue, None)
         else {}
     )
-    result = elementwise.reduce(folded, axis=-1, **initial)
+    if elementwise is _ELEMENTWISE[np.add] and folded.shape == (folded.size,) and folded.size > _LONG_SUM:
+        result = Traced(ca.sum1(column(folded)) + sx(initial.get("initial", 0.0)))
+    else:
+        result = elementwise.reduce(folded, axis=-1, **initial)
     if keepdims:
         result = as_array(result).reshape([1 if k in axes else size for k, size in enumerate(array.shape)])
     if out is None:
