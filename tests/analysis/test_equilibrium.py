@@ -426,3 +426,31 @@ def test_an_equilibrium_held_by_name_pickles_and_goes_on():
     there, same = (x.follow("k", (0.0, 8.0)) for x in (held, other))
     np.testing.assert_array_equal(there.q, same.q)
     assert there[-1].free["torque"] == pytest.approx(G * np.cos(0.5) + 4.0)
+
+
+def test_a_mechanism_with_a_released_joint_is_the_one_without_it():
+    """Two bars between two pivots; without the last joint they are a double pendulum."""
+
+    def bars(closed):
+        m = hn.Mechanism("bars", gravity=(0, -G), coordinates="absolute")
+        a = m.body("a", 1.0, 0.1, center=(0.5, 0), points={"A": (0, 0), "B": (1, 0)})
+        b = m.body("b", 2.0, 0.2, center=(0.6, 0), points={"B": (0, 0), "C": (1.2, 0)})
+        m.revolute("A", m.ground.at(0, 0), a["A"])
+        m.revolute("B", a["B"], b["B"])
+        if closed:
+            m.revolute("C", b["C"], m.ground.at(0.9, 0))
+        return m
+
+    plain = bars(False)
+    rest = hn.equilibrium(plain, start={"A": -1.5, "B": 0.1})
+    system = bars(True).system.released("C")
+    same = hn.equilibrium(system, rest.q + 0.1, fixed=())
+    np.testing.assert_allclose(same.q, rest.q, atol=1e-9)
+    assert same.stable
+    assert same.joint("A").angle[0] == pytest.approx(-np.pi / 2)
+    modes, others = same.linearize(outputs=["B.angle"]).modes(), rest.linearize().modes()
+    np.testing.assert_allclose(modes.frequencies, others.frequencies, rtol=1e-9)
+    assert modes[0].shares == pytest.approx(others[0].shares)
+    np.testing.assert_array_equal(through_a_pickle(same).eigenvalues, same.eigenvalues)
+    held = hn.equilibrium(system, rest.q, fixed="A")
+    assert held.joint("A").angle[0] == pytest.approx(-np.pi / 2)

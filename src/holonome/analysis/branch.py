@@ -96,10 +96,10 @@ class Branch(Carried):
 
     system: System
     name: str
-    values: np.ndarray
-    folds: tuple[BranchPoint, ...]
-    branch_points: tuple[BranchPoint, ...]
-    others: tuple[Branch, ...]
+    values: np.ndarray = field(repr=False)
+    folds: tuple[BranchPoint, ...] = field(repr=False)
+    branch_points: tuple[BranchPoint, ...] = field(repr=False)
+    others: tuple[Branch, ...] = field(repr=False)
     ended: str
     _problem: Problem = field(repr=False)
     _X: np.ndarray = field(repr=False)  # (points, unknowns)

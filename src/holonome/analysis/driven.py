@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from holonome.dynamics.switched import base_of
 from holonome.equations.program import Program
 from holonome.errors import ModelError
 from holonome.problem.system import System
@@ -59,7 +60,7 @@ def _driven_of(system: System, names: tuple[str, ...], program: Program) -> Driv
 
 
 def _is_angle(system: Any, name: str) -> bool:
-    joint = getattr(system, "joints", {}).get(name)
+    joint = getattr(base_of(system), "joints", {}).get(name)
     return joint is not None and [c.kind for c in joint.coordinates] == ["angle"]
 
 

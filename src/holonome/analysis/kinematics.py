@@ -17,6 +17,7 @@ from holonome.analysis.position import follow_drives
 from holonome.analysis.run_of import run_of
 from holonome.arguments import NUMBERS, TIMES, read, shown
 from holonome.dynamics.state import State
+from holonome.dynamics.switched import base_of
 from holonome.errors import ModelError
 from holonome.locks import cached_property
 from holonome.problem.system import System
@@ -61,12 +62,12 @@ class Kinematics(Carried):
     """
 
     system: System
-    drives: dict[str, np.ndarray]
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    s: np.ndarray
+    drives: dict[str, np.ndarray] = field(repr=False)
+    t: np.ndarray = field(repr=False)
+    q: np.ndarray = field(repr=False)
+    v: np.ndarray = field(repr=False)
+    a: np.ndarray = field(repr=False)
+    s: np.ndarray = field(repr=False)
     success: bool
     message: str
     dead_points: tuple[DeadPoint, ...]
@@ -145,7 +146,7 @@ class Kinematics(Carried):
         return np.arccos(np.clip(cosine, 0.0, 1.0))
 
     def _neighbours(self, joint: str) -> tuple[str, str]:
-        joints = getattr(self.system, "joints", {})
+        joints = getattr(base_of(self.system), "joints", {})
         if joint not in joints:
             raise ModelError(
                 f"transmission: there is no joint {joint!r}; there are {', '.join(joints) or 'none'}"
@@ -179,7 +180,9 @@ class Kinematics(Carried):
     def curves(self, names: Sequence[str] | None) -> dict[str, dict[str, np.ndarray]]:
         """Curves by panel and label."""
         if names is None:
-            joints = [name for name, x in getattr(self.system, "joints", {}).items() if x.what != "free"]
+            joints = [
+                name for name, x in getattr(base_of(self.system), "joints", {}).items() if x.what != "free"
+            ]
             wanted = [name for name in joints if name not in self.drives] or list(self.system.names)
             rows: dict[str, np.ndarray] = {}
             for name in wanted[:_LINES]:

@@ -16,6 +16,7 @@ from holonome.analysis.run_of import run_of
 from holonome.analysis.stability import hessian_of
 from holonome.arguments import checked
 from holonome.dynamics.start import consistent_state
+from holonome.dynamics.switched import base_of
 from holonome.errors import HolonomeError, ModelError
 from holonome.locks import cached_property
 from holonome.problem.system import System
@@ -86,7 +87,7 @@ class Mode(Carried):
     @cached_property
     def shares(self) -> dict[str, float]:
         """Shares in the kinetic energy, the largest first: of bodies, or of coordinates and states."""
-        by_bodies = getattr(self.system, "shares", None)
+        by_bodies = getattr(base_of(self.system), "shares", None)
         if by_bodies is not None:
             found = by_bodies(self.place.t, self.place.q, self.place.s, self.shape)
             if found:
@@ -107,7 +108,7 @@ class Mode(Carried):
     @cached_property
     def joints(self) -> dict[str, complex]:
         """Of a mechanism: how much the coordinates of joints change, the largest first."""
-        turning = getattr(self.system, "turning", None)
+        turning = getattr(base_of(self.system), "turning", None)
         if turning is None:
             return {}
         found = turning(self.place.t, self.place.q, self.place.s, self.shape)

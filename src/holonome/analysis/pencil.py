@@ -135,7 +135,7 @@ class Factors(NamedTuple):
         return columns * self.lu.solve(rows * right)
 
 
-def _in_unit_sizes(matrix: sp.csc_matrix) -> tuple[sp.csc_matrix, np.ndarray, np.ndarray]:
+def _in_unit_sizes(matrix: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """The matrix with rows and columns whose largest entries are one, and by what they were multiplied:
     constraints in any unit are then as firm as they should be.
     """
@@ -150,5 +150,5 @@ def _inverse_sizes(sizes: Any) -> np.ndarray:
     return 1 / np.where(found > 0, found, 1.0)
 
 
-def _left(matrix: sp.csc_matrix, x: np.ndarray) -> float:
+def _left(matrix: Any, x: np.ndarray) -> float:
     return float(np.max(np.abs(matrix @ x - 1.0)))

@@ -20,6 +20,7 @@ from holonome.analysis.balance import Balance, Derivatives
 from holonome.analysis.given import Place, named_numbers
 from holonome.analysis.newton import LARGEST_DENSE, null_space
 from holonome.analysis.symmetry import steady_acceleration
+from holonome.dynamics.switched import SwitchedSystem, base_of
 from holonome.equations.program import Program
 from holonome.problem.system import System
 
@@ -64,9 +65,12 @@ def rows(system: System, named: Sequence[tuple[str, ca.SX]]) -> Rows:
 
 def held(system: System, argument: str, values: Mapping[str, Any], t: float) -> list[tuple[str, ca.SX]]:
     """What vanishes where coordinates, joints or bodies have these positions or velocities."""
-    own = getattr(system, "held", None)
+    own = getattr(base_of(system), "held", None)
     if own is not None:
-        return own(argument, values, t)
+        found = own(argument, values, t)
+        if isinstance(system, SwitchedSystem):
+            found = [(name, system.in_own_symbols(value)) for name, value in found]
+        return found
     numbers = named_numbers(argument, system, values, states=False)
     symbol = system.symbols["v" if argument == "speed" else "q"]
     return [(name, symbol[system.names.index(name)] - value) for name, value in numbers.items()]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from holonome.dynamics.switched import base_of
 from holonome.problem.system import System
+from holonome.results.pieces import Piece
 from holonome.results.solution import Solution
 
 
@@ -21,7 +23,8 @@ def run_of(
     """
     found = Solution(
         {
-            "system": system,
+            "system": base_of(system),
+            "pieces": (Piece(0, base_of(system), system),) if base_of(system) is not system else (),
             "method": method,
             "t": t,
             "states": np.ascontiguousarray(states),

@@ -54,9 +54,9 @@ class Workspace(Carried):
     """
 
     system: System
-    drives: dict[str, np.ndarray]
-    q: np.ndarray
-    reached: np.ndarray
+    drives: dict[str, np.ndarray] = field(repr=False)
+    q: np.ndarray = field(repr=False)
+    reached: np.ndarray = field(repr=False)
     _driven: Driven = field(repr=False)
     _s: np.ndarray = field(repr=False)
 

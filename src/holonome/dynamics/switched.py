@@ -34,8 +34,8 @@ class SwitchedSystem(System):
 
     def __init__(self, base: System, released: tuple[int, ...]) -> None:
         self.base, self.released_rows = base, released
-        self.held = np.array([row for row in range(base.m) if row not in released], dtype=int)
-        functions = _functions(base, self.held)
+        self.rows_held = np.array([row for row in range(base.m) if row not in released], dtype=int)
+        functions = _functions(base, self.rows_held)
         parts = {role: functions.pop(role) for role in list(functions) if role.startswith("elastic")}
         touching = {role: functions.pop(role) for role in list(functions) if role.startswith("contacts")}
         super().__init__(
@@ -50,7 +50,7 @@ class SwitchedSystem(System):
             | {HELD_AT: np.zeros(base.model.position_rows)},
             names=base.names or None,
             n=base.n,
-            constraint_names=[base.constraint_names[row] for row in self.held] or None,
+            constraint_names=[base.constraint_names[row] for row in self.rows_held] or None,
             name=base.name,
         )
 
@@ -65,9 +65,29 @@ class SwitchedSystem(System):
         """c of all position constraints."""
         return np.asarray(self.parameters[HELD_AT])
 
+    @property
+    def counted_turns(self) -> Sequence[int]:
+        """States that only count turns, of a mechanism."""
+        return getattr(self.base, "counted_turns", ())
+
+    @property
+    def quaternions(self) -> Sequence[Any]:
+        return getattr(self.base, "quaternions", ())
+
+    def measured(self, name: str) -> dict[str, ca.SX] | None:
+        found = self.base.measured(name)
+        return found and {label: self.in_own_symbols(value) for label, value in found.items()}
+
+    def in_own_symbols(self, value: ca.SX) -> ca.SX:
+        """An expression of the state of the system with all constraints."""
+        own = {name: self.symbols[name] for name in ("t", "q", "v", "s")}
+        own["p"] = self.symbols["p"][: self.base.parameters.size]
+        theirs = ca.vertcat(*(self.base.symbols[name] for name in own))
+        return ca.substitute(value, theirs, ca.vertcat(*own.values()))
+
     def own_multipliers(self, lam: np.ndarray) -> np.ndarray:
         out = np.zeros((self.base.m, *lam.shape[1:]))
-        out[self.held] = lam
+        out[self.rows_held] = lam
         return out
 
     @property
@@ -76,7 +96,7 @@ class SwitchedSystem(System):
 
     def own_symbols(self, lam: ca.SX) -> ca.SX:
         out = ca.SX.zeros(self.base.m)
-        for k, row in enumerate(self.held.tolist()):
+        for k, row in enumerate(self.rows_held.tolist()):
             out[row] = lam[k]
         return out
 
@@ -158,7 +178,7 @@ def relocked(system: System, t: float, y: np.ndarray, release: Iterable[int], lo
     v, rates, impulse, lost = y[n : 2 * n].copy(), np.zeros(0), np.zeros(0), 0.0
     if rows:
         found = _pieces(after, t, y)
-        held = after.held.tolist() if isinstance(after, SwitchedSystem) else list(range(base.m))
+        held = after.rows_held.tolist() if isinstance(after, SwitchedSystem) else list(range(base.m))
         places = [held.index(row) for row in rows]
         M, C, w = found["M"], found["C"], found["w"]
         change = constrained(M, C, np.zeros((n, 1)), -w)[:, 0]
