@@ -38,6 +38,13 @@ def setup(
             "a build."
         ),
     ] = None,
+    fortran: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the sources of codes in Fortran (fortran/build.sh names them), to compile them "
+            "with -O3."
+        ),
+    ] = None,
 ) -> None:
     """Install the peers, each by itself, so that one that fails does not stop the others."""
     python = ENVIRONMENT / "bin" / "python"
@@ -81,6 +88,21 @@ def setup(
         "[green]ready" if target.exists() else "not built",
         "" if target.exists() else "setup --sundials ARCHIVE",
     )
+    library = ENVIRONMENT / "fortran" / "libfortran.so"
+    if fortran is not None:
+        with console.status("codes in Fortran …"):
+            build = subprocess.run(
+                ["sh", str(HERE / "fortran" / "build.sh"), str(fortran), str(library)],
+                capture_output=True,
+                text=True,
+            )
+        if build.returncode:
+            raise typer.BadParameter(build.stderr.strip(), param_hint="--fortran")
+    table.add_row(
+        "codes in Fortran",
+        "[green]ready" if library.exists() else "not built",
+        "" if library.exists() else "setup --fortran FOLDER, with gfortran and LAPACK",
+    )
     console.print(table)
 
 
@@ -96,8 +118,9 @@ def run(
     from harness import measure, problems
 
     shutil.rmtree(ENVIRONMENT / "problems", ignore_errors=True)
+    built = {"sundials -O3": "sundials", "fortran": "fortran"}
     peers = peer or [
-        name for name in measure.PEERS if name != "sundials -O3" or (ENVIRONMENT / "sundials").exists()
+        name for name in measure.PEERS if name not in built or (ENVIRONMENT / built[name]).exists()
     ]
     unknown = [name for name in [*(problem or []), *peers] if name not in [*problems.NAMES, *measure.PEERS]]
     if unknown:

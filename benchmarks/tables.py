@@ -9,6 +9,7 @@ With --check nothing is written; it says which pages are out of date, and the ex
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "which_method.md",
+    ROOT / "docs" / "beside_the_trusted_codes.md",
+    ROOT / "docs" / "benchmarks_test_set.md",
     ROOT / "docs" / "papers" / "smooth_motion.md",
     ROOT / "benchmarks" / "findings.md",
 )
@@ -203,12 +206,102 @@ def split() -> str:
     )
 
 
+TRUSTED_ERRORS = (1e-3, 1e-6, 1e-9)
+
+
+def _trusted_times() -> dict[str, dict[tuple[str, str], list[float]]]:
+    """Microseconds of each code at three errors, by problem; infinite where it does not get there."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from harness.report import Results
+
+    results = Results.load(RESULTS / "trusted.csv")
+    times: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for problem in dict.fromkeys(row["problem"] for row in results.of("run")):
+        times[problem] = {}
+        for peer, code in results.codes(problem):
+            found = [results.curve(problem, peer, code).at(error) for error in TRUSTED_ERRORS]
+            times[problem][peer, code] = [math.inf if time is None else time[0] for time in found]
+    return times
+
+
+def trusted() -> str:
+    """The fastest of our methods and of theirs, and the ratio of the times."""
+    rows = []
+    for problem, times in _trusted_times().items():
+        for i, error in enumerate(TRUSTED_ERRORS):
+            ours, theirs = (
+                min((time[i], code) for (peer, code), time in times.items() if (peer == "holonome") == own)
+                for own in (True, False)
+            )
+            name = problem.replace("_", " ") if i == 0 else ""
+            ratio = f"{theirs[0] / ours[0]:.2g}" if math.isfinite(theirs[0]) else "–"
+            rows.append(
+                [name, f"{error:.0e}", *(f"{code}, {_time(time)}" for time, code in (ours, theirs)), ratio]
+            )
+    return table(["problem", "error", "our fastest", "their fastest", "theirs / ours"], rows)
+
+
+FORTRAN = ("RADAU5", "RADAU", "RODAS", "PHEM56", "DASPK", "ODASSL", "MEBDFI", "IDA", "CVODE", "ARKODE")
+
+
+def trusted_codes() -> str:
+    """Time of each code on its best form at the middle error, over that of our default."""
+    rows = []
+    for problem, times in _trusted_times().items():
+        ours = times["holonome", "auto"][1]
+
+        def best(name: str, times=times) -> float:
+            return min(
+                (
+                    time[1]
+                    for (peer, code), time in times.items()
+                    if peer != "holonome" and code.split()[0].strip(",") == name
+                ),
+                default=math.inf,
+            )
+
+        ratios = [best(name) / ours for name in FORTRAN]
+        rows.append(
+            [
+                problem.replace("_", " "),
+                _time(ours),
+                *(f"{r:.2g}" if r < 10 else f"{r:.0f}" if math.isfinite(r) else "–" for r in ratios),
+            ]
+        )
+    return table(["problem", "our default", *FORTRAN], rows)
+
+
+def test_set() -> str:
+    """Processor time and evaluations for an error, on the problems of the IVP test set."""
+    measured = read("test_set.csv")
+    found = {(row["problem"], row["method"], float(row["target"])): row for row in measured}
+    targets = dict.fromkeys(float(row["target"]) for row in measured)
+    names = dict.fromkeys(row["method"] for row in measured)
+
+    def cell(row: dict[str, str] | None) -> str:
+        return "–" if row is None else f"{row['evaluations']}, {_time(1e3 * float(row['milliseconds']))}"
+
+    rows = [
+        [
+            problem if target == max(targets) else "",
+            f"{target:.0e}",
+            *(cell(found.get((problem, name, target))) for name in names),
+        ]
+        for problem in dict.fromkeys(row["problem"] for row in measured)
+        for target in targets
+    ]
+    return table(["", "error", *(f'"{name}"' for name in names)], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "foundation": foundation,
     "methods": methods,
     "smooth": smooth,
     "split": split,
     "study": study,
+    "trusted": trusted,
+    "trusted_codes": trusted_codes,
+    "test_set": test_set,
 }
 
 

@@ -63,7 +63,7 @@ def codes(problem: Problem) -> dict[str, Code]:
         return {"smooth": code(motion="smooth")}
     found = {"auto": code(bare_evaluation(system, stated.state0))}
     if problem.rows:
-        found |= {method: code(method=method) for method in ("bdf", "index2", "ggl")}
+        found |= {method: code(method=method) for method in ("bdf", "index2", "ggl", "radau")}
         if problem.explicit:
             found["bdf on the underlying ODE"] = code(method=SAME_ODE)
     return found

@@ -2,16 +2,21 @@
 system's own expressions, ``flat.c`` with plain arguments for calls from Python, and ``problem.json`` with
 numbers.
 
-Unknowns are Y = (q, v, u, λ, μ) with the unknowns u of the system, if it has some, and μ in the last form
-only::
+Unknowns are Y = (q, v, s, u, λ, μ) with the states s and unknowns u of the system, if it has some, and μ in
+the last form only::
 
     index 1   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   C v′ + γ = 0,      k(t, q, u) = 0
     index 2   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0
+    index 3   q′ − v = 0,          M v′ + Cᵀ λ − f = 0,   g(t, q) = 0,       k(t, q, u) = 0,   h(t, q, v) = 0
     GGL       q′ − v + Gᵀ μ = 0,   M v′ + Cᵀ λ − f = 0,   w(t, q, v) = 0,    k(t, q, u) = 0,   g(t, q) = 0
+
+The same as 𝓜 Y′ = F(t, Y) with a constant matrix 𝓜, for codes that need one: where M depends on q, the
+accelerations are unknowns as well, v′ = a, and M a + Cᵀ λ = f is algebraic.  Overdetermined is index 1 with
+w = 0 and g = 0 in addition.
 
 The underlying ODE is q′ = v, v′ = a(t, q, v) by LDLᵀ of M and of S = C M⁻¹ Cᵀ, as in the library, with the
 same reduction where constraints have constant coefficients, but without pivoting or any other rescue.
-First-order states are velocities without a position.
+First-order states s′ = r come after the velocities.
 """
 
 from __future__ import annotations
@@ -25,13 +30,14 @@ from scipy.sparse import bmat, csc_array
 from scipy.sparse.linalg import spsolve
 
 import holonome as hn
+from harness import implicit
+from harness.implicit import FORMS, function_of
 from harness.problems import Problem
 from holonome.dynamics.emitted import instructions
 from holonome.dynamics.manifold import Saddle
 from holonome.dynamics.reduction import reduced_accelerations
 from holonome.equations.model import Model
 
-FORMS = ("index1", "index2", "ggl")
 LARGEST = 10
 """Bars of the longest chain whose equations are written out: for 100 bars gcc -O3 takes more than a minute,
 for 1000 hours.
@@ -46,69 +52,70 @@ def export(problem: Problem, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     system, model = problem.system, problem.system.model
-    real = model.n - model.states
-    q, v, a, lam, u = _start(problem)
+    n, (y, dy, lam, u) = model.n, _start(problem)
+    a = dy[n : 2 * n]
     data = {
         "name": problem.name,
         "title": problem.title,
         "motion": problem.motion,
         "end": problem.end,
         "links": problem.links,
-        "real": real,
+        "real": n,
         "n": model.n,
         "rows": model.rows,
-        "states": real + model.n,
-        "observed": [*range(real), *range(real, 2 * real)],
+        "states": y.size,
+        "observed": [*range(2 * n)],
         "parameters": {key: np.asarray(value).tolist() for key, value in system.parameters.items()},
-        "y0": [*q[:real], *v],
-        "yp0": [*v[:real], *a],
+        "y0": [*y],
+        "yp0": [*dy],
         "lam0": [*lam],
         "forms": {},
         "explicit": False,
         "invariants": system.invariant_count,
     }
     if problem.links <= LARGEST:
-        numbers = np.concatenate([system.parameters.flat, _invariants(model, system.parameters.flat, q, v)])
-        functions, casadi_functions = [], {}
+        parameters = system.parameters.flat
+        numbers = np.concatenate([parameters, _invariants(model, parameters, y[:n], y[n : 2 * n])])
+        functions: list[ca.Function] = []
+        casadi_functions = {}
         for form in FORMS if model.rows else ():
-            Y, dY, F = _residual(model, form)
-            cj = ca.SX.sym("cj")
-            functions += [
-                _function(model, numbers, f"{form}_residual", [model.t, Y, dY], F),
-                _function(
-                    model,
-                    numbers,
-                    f"{form}_matrix",
-                    [model.t, Y, dY, cj],
-                    ca.jacobian(F, Y) + cj * ca.jacobian(F, dY),
-                ),
-            ]
+            functions += implicit.residual_and_matrix(model, numbers, form)
             extra = np.zeros(model.position_rows if form == "ggl" else 0)
             data["forms"][form] = {
-                "Y0": [*q[:real], *v, *u, *lam, *extra],
-                "dY0": [*v[:real], *a, *np.zeros(u.size + lam.size), *extra],
-                "kinds": [0] * real + [1] * model.n + [2] * (u.size + lam.size + extra.size),
+                "Y0": [*y, *u, *lam, *extra],
+                "dY0": [*dy, *np.zeros(u.size + lam.size), *extra],
+                "kinds": implicit.kinds(model, y.size + u.size + lam.size + extra.size),
+                "index": implicit.indices(model, form, 0),
             }
+        data["mass_forms"] = {}
+        if model.rows:
+            functions += implicit.overdetermined(model, numbers)
+            for form in FORMS:
+                described, found = implicit.with_mass_matrix(model, numbers, form, y, a, lam, u)
+                data["mass_forms"][form] = described
+                functions += found
+            data["half_explicit"] = implicit.half_explicit_states(model)
+            functions += implicit.half_explicit(model, numbers) if data["half_explicit"] else []
         if not model.u.numel() and not model.lam.numel():
             data["explicit"] = True
             derivative, projection = _underlying(model)
-            casadi_functions["derivative"] = _function(
+            casadi_functions["derivative"] = function_of(
                 model, numbers, "derivative", [model.t, model.y], derivative
             )
             functions += [
                 casadi_functions["derivative"],
-                _function(
+                function_of(
                     model,
                     numbers,
                     "derivative_jacobian",
                     [model.t, model.y],
                     ca.jacobian(derivative, model.y),
                 ),
-                _function(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:]),
+                function_of(model, numbers, "projection", [model.t, model.y, projection[0]], *projection[1:]),
             ]
             casadi_functions["derivative"].save(str(folder / "derivative.casadi"))
             matrix = ca.blockcat([[model.M, model.C.T], [model.C, ca.SX(model.rows, model.rows)]])
-            _function(
+            function_of(
                 model, numbers, "saddle", [model.t, model.y], matrix, ca.vertcat(model.f, -model.gamma)
             ).save(str(folder / "saddle.casadi"))
         generator = ca.CodeGenerator("problem.c", {"with_header": True})
@@ -129,7 +136,7 @@ def constraints(problem: Problem) -> ca.Function:
     """(t, q, v) ↦ g, w, I − I₀."""
     model, p = problem.system.model, problem.system.parameters.flat
     numbers = np.concatenate([p, _invariants(model, p, problem.q0, problem.v0)])
-    return _function(
+    return function_of(
         model,
         numbers,
         "constraints",
@@ -146,17 +153,22 @@ def measurable(problem: Problem) -> bool:
 
 
 def _start(problem: Problem):
-    """Consistent q, v, a, λ and unknowns, the coordinates of first-order states included."""
+    """Consistent y = (q, v, s), y′, λ and unknowns."""
     system = problem.system
     if system.n > 100:
-        return *_sparse_start(problem), np.zeros(0)
+        q, v, a, lam = _sparse_start(problem)
+        return np.concatenate([q, v]), np.concatenate([v, a]), lam, np.zeros(0)
     start = hn.consistent(system, problem.q0, problem.v0)
+    y, model = system.full_state(start.q, start.v), system.model
     unknowns = (
         hn.solve(system, (0, 1e-9 * problem.end), problem.q0, problem.v0).w[:, 0]
         if system.unknowns
         else np.zeros(0)
     )
-    return start.q, start.v, start.a, start.lam, unknowns
+    given = [model.t, model.y, model.u, model.lam, model.p[: system.parameters.size]]
+    lam = start.lam if model.lam.numel() else np.zeros(0)
+    r = ca.Function("r", given, [model.r])(0.0, y, unknowns, lam, system.parameters.flat)
+    return y, np.concatenate([start.v, start.a, np.asarray(r).ravel()]), start.lam, unknowns
 
 
 def _sparse_start(problem: Problem) -> tuple[np.ndarray, ...]:
@@ -183,31 +195,6 @@ def _invariants(model: Model, parameters: np.ndarray, q: np.ndarray, v: np.ndarr
     return np.asarray(
         ca.Function("I", [model.t, model.q, model.v, symbols], [model.I])(0, q, v, parameters)
     ).ravel()
-
-
-def _function(
-    model: Model, numbers: np.ndarray, name: str, inputs: list[ca.SX], *outputs: ca.SX
-) -> ca.Function:
-    """With numbers for the parameters and full columns, as SUNDIALS stores its dense matrices."""
-    count = numbers.size - model.I.numel()
-    symbols = ca.vertcat(model.p[:count], model.I_start if model.I.numel() else ca.SX(0, 1))
-    dense = ca.substitute([ca.densify(output) for output in outputs], [symbols], [ca.DM(numbers)])
-    return ca.Function(name, inputs, dense, {"cse": True})
-
-
-def _residual(model: Model, form: str) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Y, Y′ and F."""
-    real = model.n - model.states
-    lam, mu = ca.SX.sym("lam", model.rows), ca.SX.sym("mu", model.position_rows if form == "ggl" else 0)
-    q = model.q[:real]
-    Y = ca.vertcat(q, model.v, model.u, lam, mu)
-    dY = ca.SX.sym("dY", Y.numel())
-    dq, dv = dY[:real], dY[real : real + model.n]
-    kinematics = dq - model.v[:real] + (model.G[:, :real].T @ mu if form == "ggl" else 0)
-    f = ca.substitute(model.f, model.lam, lam) if model.lam.numel() else model.f
-    dynamics = model.M @ dv + model.C.T @ lam - f
-    rows = model.C @ dv + model.gamma if form == "index1" else model.w
-    return Y, dY, ca.vertcat(kinematics, dynamics, rows, model.k, model.g if form == "ggl" else ca.SX(0, 1))
 
 
 def _underlying(model: Model):

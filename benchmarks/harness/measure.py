@@ -35,6 +35,7 @@ PEERS = {
     "holonome": "holonome",
     "sundials": "sundials",
     "sundials -O3": "sundials",
+    "fortran": "fortran",
     "scikit-sundae": "scikit_sundae",
     "scipy_dae": "scipy_dae",
     "scipy": "scipy_ivp",
@@ -81,7 +82,7 @@ BETWEEN = 499
 @dataclass(frozen=True)
 class Limits:
     """How long things may take, in seconds: all repetitions at one level, one run before finer levels are
-    left out, and one answer; how often, and at how many levels.
+    left out, and one answer; how often, at how many levels, and whether drift is measured, too.
     """
 
     level: float = 0.05
@@ -89,11 +90,12 @@ class Limits:
     answer: float = 4.0
     repeats: int = 11
     levels: int = 1000
+    drift: bool = True
 
 
 QUICK = Limits(level=0.005, run=0.15, answer=3.0, repeats=1, levels=4)
 CORE = ("pendulum", "slider_crank", "andrews")
-"""Problems with two levels for each power of ten, and with the optimised SUNDIALS; the others have one."""
+"""Problems with two levels for each power of ten; the others have one."""
 
 
 class NoAnswer(Exception):
@@ -230,7 +232,7 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
     if problem.links > LARGEST:
         limits = replace(limits, run=4 * limits.run, answer=3 * limits.answer)
     for peer, server in servers.items():
-        if peer == "sundials -O3" and name not in CORE:
+        if peer == "sundials -O3" and (problem.links or problem.motion == problems.SMOOTH):
             continue
         own = folder.with_name(f"{name}-O3") if peer == "sundials -O3" else folder
         if own != folder and not own.exists():
@@ -262,7 +264,7 @@ def _problem(name: str, servers: dict[str, Server], limits: Limits, say) -> Iter
         active = [runner for runner in runners if k < len(runner.levels) and not runner.ended]
         say(f"{name}: level {k + 1}, {len(active)} codes")
         yield from _level(problem, name, k, active, reference, observed, limits)
-    for runner in runners:
+    for runner in runners if limits.drift else ():
         say(f"{name}: drift of {runner.server.peer} {runner.name}")
         yield from _drift(problem, name, runner, observed, limits)
 

@@ -29,6 +29,7 @@ class Problem:
     motion: str = ALL
     exact: Callable[[float], np.ndarray] | None = None
     links: int = 0
+    stiff: bool = False
 
     @property
     def state0(self) -> np.ndarray:
@@ -40,14 +41,15 @@ class Problem:
         """
         if self.exact is not None:
             return self.exact(self.end)
+        method = "radau" if self.stiff else "dop853"
         for tolerance in (
-            (1e-12,) if self.system.unknowns else (1e-14, 3e-14, 1e-13)
+            (1e-12,) if self.stiff or self.system.unknowns else (1e-14, 3e-14, 1e-13)
         ):  # rounding may stop the tightest one at a singular position
             solution = hn.solve(
-                self.system, (0, self.end), self.q0, self.v0, method="dop853", rtol=tolerance, atol=tolerance
+                self.system, (0, self.end), self.q0, self.v0, method=method, rtol=tolerance, atol=tolerance
             )
             if solution.success:
-                return solution.y[:, -1]
+                return np.concatenate([solution.q[:, -1], solution.v[:, -1]])
         raise RuntimeError(f"{self.name}: no reference, {solution.message}")
 
     def error(self, state: np.ndarray, reference: np.ndarray) -> float:
@@ -96,6 +98,70 @@ def _duplicated() -> Problem:
     )
 
 
+def _controlled() -> Problem:
+    """A four-bar linkage whose crank a stiff controller turns: time constants of 2·10⁻⁷ and 10⁻¹ s."""
+    base = hn.mechanisms.four_bar()
+
+    def force(t, q, v):
+        crank = 1e5 * (4.0 * t + np.pi / 2 - q[2]) + 1e4 * (4.0 - v[2])
+        weights = -9.81 * np.array([0.0, 0.4, 0.0, 0.0, 0.9, 0.0, 0.0, 0.7, 0.0])
+        return weights + np.array([0.0, 0.0, crank, *[0.0] * 6])
+
+    def constraint(q):
+        along = [
+            length / 2 * np.array([np.cos(q[i]), np.sin(q[i])])
+            for length, i in zip((0.4, 0.9, 0.7), (2, 5, 8), strict=True)
+        ]
+        a, b, c = q[0:2], q[3:5], q[6:8]
+        ground = np.array([1.0, 0.0])
+        return np.concatenate(
+            [
+                a - along[0],
+                b - along[1] - a - along[0],
+                b + along[1] - c - along[2],
+                c - along[2] - ground,
+            ]
+        )
+
+    system = hn.System(base.system.at(0, base.q0).M, force, constraint, name="controlled")
+    start = hn.consistent(system, base.q0, base.v0)
+    return Problem(
+        "controlled",
+        "Four-bar linkage with a stiff controller, 2 s",
+        system,
+        2.0,
+        start.q,
+        start.v,
+        stiff=True,
+    )
+
+
+def _rod() -> Problem:
+    """A rod that hangs in a stiff bushing, which turns with it."""
+
+    def end(q):
+        return np.array([q[0] - np.sin(q[2]) / 2, q[1] + np.cos(q[2]) / 2])
+
+    elastic = hn.Elastic(end, stiffness=1e8, damping=1e4)
+    system = hn.System(
+        [1.0, 1.0, 1 / 12, 1.0, 1.0],
+        [0.0, -9.81, 0.0, 0.0, -9.81],
+        lambda q: np.array([q[3] - q[0] - np.sin(q[2]) / 2, q[4] - q[1] + np.cos(q[2]) / 2]),
+        elastic=elastic,
+        names=["x", "y", "angle", "tip_x", "tip_y"],
+    )
+    q0 = np.array([0.5, 0.0, np.pi / 2, 1.0, 0.0])
+    return Problem(
+        "bushing_pendulum",
+        "Pendulum that hangs in a stiff bushing, 2 s",
+        system,
+        2.0,
+        q0,
+        np.zeros(5),
+        stiff=True,
+    )
+
+
 def _slow(make: Callable[[float], smooth_motion.Problem], title: str, eps: float) -> Callable[[], Problem]:
     def build() -> Problem:
         slow = make(eps)
@@ -119,6 +185,8 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "andrews": _mechanism("andrews", "Andrews' squeezing mechanism, 0.03 s"),
     "four_bar": _mechanism("four_bar", "Four-bar linkage, 10 s"),
     "bushing": _mechanism("two_body_bushing", "Two bodies with a bushing, 1 s"),
+    "bushing_pendulum": _rod,
+    "controlled": _controlled,
     "wheelset": _mechanism("wheelset", "Wheel set, 1 s", end=1.0),
     "kepler": _mechanism("kepler", "Kepler's problem with two invariants, 5 revolutions"),
     "singular": _mechanism(

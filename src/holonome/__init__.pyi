@@ -50,6 +50,7 @@ from holonome.errors import StepFailed as StepFailed
 from holonome.errors import UnreadableFile as UnreadableFile
 from holonome.formulations.compliant import Compliant as Compliant
 from holonome.formulations.contract import Formulation as Formulation
+from holonome.formulations.coordinate_partitioning import CoordinatePartitioning as CoordinatePartitioning
 from holonome.formulations.coordinate_projection import CoordinateProjection as CoordinateProjection
 from holonome.formulations.coordinate_split import CoordinateSplit as CoordinateSplit
 from holonome.formulations.ggl import GGL as GGL
@@ -72,6 +73,7 @@ from holonome.integrators.tableau import Tableau as Tableau
 from holonome.integrators.taylor import Taylor as Taylor
 from holonome.problem import bushing as bushing
 from holonome.problem.contact import Contact as Contact
+from holonome.problem.dae import DAE as DAE
 from holonome.problem.drawing import Drawing as Drawing
 from holonome.problem.elastic import Elastic as Elastic
 from holonome.problem.event import Event as Event
@@ -88,7 +90,7 @@ from holonome.solving.methods import Method as Method
 from holonome.solving.methods import methods as methods
 from holonome.solving.sampled import Sampled as Sampled
 from holonome.solving.simulator import Simulator as Simulator
-from holonome.solving.simulator import Snapshot as Snapshot
+from holonome.solving.snapshot import Snapshot as Snapshot
 from holonome.solving.solve import solve as solve
 
 __version__: str

@@ -260,6 +260,9 @@ ARGUMENTS: dict[str, Kind] = {
     # formulations
     "error_test": one_of("q", "qv", "all"),
     "newton_test": one_of("q", "qv", "all"),
+    "dependent": either(
+        TEXT, each(either(TEXT, whole(-_LARGEST_WHOLE)), "names or numbers of coordinates", least=1)
+    ),
     "GGL.error_test": one_of("q", "qv", "all", "x", "xw"),
     "CoordinateSplit.error_test": one_of("x", "xw", "bound"),
     "iteration": one_of("CS", "CM"),

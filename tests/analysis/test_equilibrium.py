@@ -1,5 +1,8 @@
 """Equilibria and steady motion against closed forms; what is none is refused by name."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -381,13 +384,45 @@ def test_threads_on_first_use_agree():
     assert all(np.array_equal(values, found[0]) for values in found)
 
 
-def test_results_say_that_they_cannot_be_pickled():
-    import copy
-    import pickle
+def through_a_pickle(found):
+    return pickle.loads(pickle.dumps(found))
 
-    found = hn.equilibrium(hoop(), [0.1])
-    assert copy.deepcopy(found) is found
-    with pytest.raises(TypeError, match="Equilibrium: cannot be pickled"):
-        pickle.dumps(found)
-    mode = pickle.loads(pickle.dumps(hn.linearize(hoop(), found).modes()))[0]
-    assert mode.frequency == pytest.approx(np.sqrt(G - 5) / (2 * np.pi))
+
+def test_an_equilibrium_and_its_branch_pickle():
+    here = hn.equilibrium(hoop(), [0.1])
+    assert copy.deepcopy(here) is here
+    other = through_a_pickle(here)
+    assert str(other) == str(here)
+    branch = other.follow("w2", (5.0, 20.0))
+    again = through_a_pickle(branch)
+    assert str(again) == str(branch) == str(here.follow("w2", (5.0, 20.0)))
+    np.testing.assert_array_equal(again.stable, branch.stable)
+    assert [x.stable for x in again.at(15.0)] == [x.stable for x in branch.at(15.0)]
+
+
+def test_results_of_a_mechanism_pickle_with_what_names_of_bodies_told():
+    m = slider_crank()
+    rest = hn.equilibrium(m, start={"A": -1.0, "D": hn.near(1.2)})
+    lin = rest.linearize(outputs=["A.angle", lambda q: q[0] ** 2])
+    for result in (rest, lin, lin.modes()):
+        assert str(through_a_pickle(result)) == str(result)
+    other = through_a_pickle(lin)
+    for name in ("A", "B", "C", "D", "M", "K"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(lin, name))
+    mode, same = lin.modes()[0], through_a_pickle(lin.modes()[0])
+    assert same.shares == mode.shares
+    assert same.joints == mode.joints
+    np.testing.assert_array_equal(same.run().states, mode.run().states)
+
+
+def test_an_equilibrium_held_by_name_pickles_and_goes_on():
+    m = hn.Mechanism("door", gravity=(0, -G), parameters={"k": 0.0}, inputs={"torque": 0.0})
+    rod = m.body("rod", 2.0, 1 / 6, center=(0.5, 0), points={"A": (0, 0)})
+    m.revolute("A", m.ground.at(0, 0), rod["A"])
+    m.torque("motor", joint="A", law=lambda angle, p, u: u.torque - p.k * angle)
+    held = hn.equilibrium(m, start={"A": 0.5}, fixed="A", free="torque")
+    other = through_a_pickle(held)
+    assert other.free == held.free
+    there, same = (x.follow("k", (0.0, 8.0)) for x in (held, other))
+    np.testing.assert_array_equal(there.q, same.q)
+    assert there[-1].free["torque"] == pytest.approx(G * np.cos(0.5) + 4.0)

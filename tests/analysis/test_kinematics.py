@@ -1,5 +1,7 @@
 """Positions, velocities, accelerations and forces of driven mechanisms against closed forms."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -239,3 +241,13 @@ def test_workspace_of_an_arm_and_of_a_five_bar(tmp_path):
         hn.workspace(m, 3)
     with pytest.raises(hn.ModelError, match="drive: 1 more degree of freedom"):
         hn.workspace(m, {"A": x}, start={"A": 0.1, "B": 1.2})
+
+
+def test_results_pickle():
+    example = hn.mechanisms.spatial_slider_crank()
+    kin = hn.kinematics(example, "A", np.linspace(0, 2 * np.pi, 19), rate=10.0)
+    other = pickle.loads(pickle.dumps(kin))
+    assert str(other) == str(kin)
+    np.testing.assert_array_equal(other.efforts["A"], kin.efforts["A"])
+    space = hn.workspace(example, {"A": np.linspace(0.0, 1.0, 5)})
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(space)).q, space.q)

@@ -331,6 +331,29 @@ def test_large_chain_by_shift_and_invert():
     assert np.max(np.abs(values.real)) < 1e-8 * np.max(np.abs(values))
 
 
+@pytest.mark.parametrize("repeated", [1, 2])
+@pytest.mark.parametrize("link", [1e-4, 1e3])
+def test_shift_and_invert_in_any_unit(link, repeated):
+    """Links of a tenth of a millimetre or of a kilometre, also with each row twice: frequencies as √(g/l)."""
+    from holonome.analysis.pencil import Pencil
+
+    n = 40
+
+    def lengths(q):
+        ends = np.reshape(q, (n, 2))
+        d = ends - np.concatenate([[[0.0, 0.0]], ends[:-1]])
+        return np.concatenate([d[:, 0] ** 2 + d[:, 1] ** 2 - link**2] * repeated)
+
+    system = hn.System(np.ones(2 * n), np.tile([0.0, -G], n), lengths)
+    q = np.stack([np.zeros(n), -link * np.arange(1.0, n + 1)], axis=1).ravel()
+    found = hn.equilibrium(system, q)
+    values, _ = Pencil.at(found.system, found.place, found.lam, ()).modes(5, 0.0)
+    k = np.arange(float(n))
+    squares = scipy.linalg.eigh_tridiagonal(2 * k + 1, k[1:], eigvals_only=True)[:5]
+    sparse = np.sort(values.imag[values.imag > 0])[:5]
+    assert sparse**2 * link / G == pytest.approx(squares, rel=1e-7)
+
+
 @pytest.mark.slow
 def test_thousand_links():
     """Against the zeros of Laguerre's polynomial, as eigenvalues of its three-term recurrence."""
@@ -425,8 +448,24 @@ def test_control_is_optional():
         hn.linearize(hoop(), [0.0]).to_scipy()
 
 
+def test_a_range_of_frequencies_has_the_narrowest_peak():
+    """At resonance the amplitude is 1/(c ω), of a peak that is narrower than the spacing of 400 points."""
+    c, k = 1e-4, 7.0
+    spring = hn.System(1.0, lambda q, v, u: u.push - k * q - c * v, inputs={"push": 0.0}, names=["x"])
+    lin = hn.linearize(spring, [0.0], outputs=["x"])
+    response = lin.response(between=(0.1, 10.0))
+    assert response.frequencies[[0, -1]] == pytest.approx([0.1, 10.0])
+    assert np.max(response.magnitude) == pytest.approx(1 / (c * np.sqrt(k)), rel=1e-6)
+    with pytest.raises(ValueError, match="between: frequencies are given"):
+        lin.response([1.0], between=(0.1, 10.0))
+    with pytest.raises(ValueError, match=r"between: .*increasing"):
+        lin.response(between=(10.0, 0.1))
+
+
 def test_python_control_has_the_same_poles_and_response():
-    control = pytest.importorskip("control", reason="python-control is not installed: pip install control")
+    pytest.importorskip("control.statesp", reason="python-control is not installed: pip install control")
+    import control  # not the folder of tests of this name
+
     spring = hn.System(2.0, lambda q, v, u: u.push - 8 * q - 0.4 * v, inputs={"push": 0.0}, names=["x"])
     lin = hn.linearize(spring, [0.0], outputs=["x", "x'"])
     given = lin.to_control()

@@ -1,6 +1,7 @@
 """A cluster on this machine computes the same digits, though its workers die."""
 
 import os
+import signal
 import warnings
 
 import numpy as np
@@ -30,3 +31,30 @@ def test_a_local_cluster(tmp_path):
             client.run(lambda: os.environ.setdefault("ensemble", "here"), workers=[worker])
             assert e.run().equals(alone)
     assert np.isfinite(alone.height).all()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_is_killed_loses_nothing(tmp_path):
+    """SIGKILL in the middle of a study, in memory and with a store; the nanny starts another worker."""
+    over = hn.ensembles.sobol(4000, {"gravity": (9, 10)})
+    keep = {"height": lambda q: q[1], "speed": hn.ensembles.maximum(lambda v: v @ v)}
+    given = {"over": over, "keep": keep, "chunk": 20}
+    alone = hn.ensemble(PENDULUM, (0, 100), **given).run()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None)
+        with cluster, distributed.Client(cluster) as client:
+            for store in (None, tmp_path / "study"):
+                killed = []
+
+                def kill_one(fraction, text, killed=killed):
+                    if fraction > 0.2 and not killed:
+                        process = next(iter(client.run(os.getpid).values()))
+                        os.kill(process, signal.SIGKILL)
+                        killed.append(process)
+
+                e = hn.ensemble(PENDULUM, (0, 100), **given, device=client, store=store)
+                assert e.run(progress=kill_one).equals(alone)
+                assert killed
+                assert killed[0] not in client.run(os.getpid).values()

@@ -226,6 +226,12 @@ def test_progress_is_told():
         ({"over": {"m": [1]}, "device": "abacus"}, "device"),
         ({"over": {"m": [1]}, "reduce": {"z": [0, 1]}}, "reduce"),
         ({"over": {"m": [1]}, "method": "magic"}, "method"),
+        ({"over": {"m": [1]}, "parameters": {"m": 2}}, r"parameters\['m'\].*no effect"),
+        ({"over": {"q0": ("case", [[0, -1]])}}, "q0.*no effect"),
+        ({"over": {"m": [1]}, "keep": {"m": lambda q: q[0]}}, "taken in keep"),
+        ({"over": {"m": ("q", [1])}}, "taken in keep"),
+        ({"over": {"m": ("t", [1])}}, "taken for results"),
+        ({"over": {"m": [1]}, "keep": {"a/b": lambda q: q[0]}}, "store"),
     ],
 )
 def test_what_is_wrong_is_said(options, message):

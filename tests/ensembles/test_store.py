@@ -1,5 +1,6 @@
 """Stores: complete chunks survive whatever happens; a resumed study is the undisturbed one, bit by bit."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import holonome as hn
-from holonome.ensembles.store import OtherStudy
+from holonome.ensembles.store import OtherStudy, UnwritableStore
 
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
@@ -93,3 +94,30 @@ def test_killed_at_any_moment_and_resumed_by_two(tmp_path):
     assert [process.wait() for process in both] == [0, 0]
     whole, *found = (np.load(tmp_path / name) for name in ("whole.npy", "0.npy", "1.npy"))
     assert all(whole.tobytes() == one.tobytes() for one in found)
+
+
+def test_a_full_disk_is_told_and_what_is_complete_stays(tmp_path, monkeypatch):
+    """The disk is full from the fourth chunk on; afterwards only the others are computed."""
+    import holonome.ensembles.store as module
+
+    folder, whole, write = tmp_path / "study", study().run(), module._write_at_once
+
+    def full(place, content):
+        if place.name == "done-48":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
+        write(place, content)
+
+    monkeypatch.setattr(module, "_write_at_once", full)
+    with pytest.raises(UnwritableStore, match="No space left") as found:
+        study(folder).run()
+    assert isinstance(found.value, OSError)
+    assert len(list((folder / "progress").glob("done-*"))) == 3
+    monkeypatch.undo()
+    assert study(folder).run().equals(whole)
+
+
+def test_a_store_that_cannot_be_is_told(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file", tmp_path / "file" / "inside", "/proc/no such folder"):
+        with pytest.raises(UnwritableStore, match="cannot be opened"):
+            study(place).run()

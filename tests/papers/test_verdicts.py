@@ -42,6 +42,7 @@ FAST = {
         "cost",
         "superlinear",
         "untested-multipliers",
+        "radau",
         "remark-2.2",
         "table-5.2",
         "figure-5.3",

@@ -165,7 +165,9 @@ QUICK = {
     "stiff.py": ["--quick", "--out", "OUT"],
     "tables.py": ["--check"],
     "taylor.py": ["--quick", "--out", "OUT"],
+    "test_set.py": ["--quick", "--out", "OUT"],
     "time_split.py": ["--quick", "--out", "OUT"],
+    "trusted.py": ["--quick", "--out", "OUT"],
 }
 ONLY_HELP = {"bodies/peers.py": "a Python with Pinocchio, MuJoCo, Exudyn and Drake"}
 """Scripts that need other programs, and which."""
@@ -236,3 +238,31 @@ def test_script_runs_at_its_smallest_size(script, copied):
 @pytest.mark.parametrize("script", ONLY_HELP)
 def test_script_that_needs_others_can_be_read(script, copied):
     assert "usage" in run(copied, script, ["--help"]), f"needs {ONLY_HELP[script]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pendulum", "andrews", "wheelset", "bushing_pendulum"])
+def test_forms_for_peers_hold_at_the_start(report, name):
+    """F(t, Y, Y′) = 0 and 𝓜 Y′ = F(t, Y), with states, unknowns, and mass matrices that depend on q."""
+    from harness import export, implicit, problems
+
+    problem = problems.get(name)
+    model, numbers = problem.system.model, problem.system.parameters.flat
+    y, dy, lam, u = export._start(problem)
+    for form in implicit.FORMS:
+        extra = np.zeros(model.position_rows if form == "ggl" else 0)
+        Y, dY = np.concatenate([y, u, lam, extra]), np.concatenate([dy, 0 * u, 0 * lam, extra])
+        residual, matrix = implicit.residual_and_matrix(model, numbers, form)
+        scale = 1 + np.max(np.abs(dY))
+        assert np.max(np.abs(np.array(residual(0, Y, dY)))) < 1e-9 * scale
+        assert matrix.size_out(0) == (Y.size, Y.size)
+        assert sum(implicit.indices(model, form, 0)) == Y.size
+        given = y, dy[model.n : 2 * model.n], lam, u
+        described, (right, jacobian, mass) = implicit.with_mass_matrix(model, numbers, form, *given)
+        size, skipped = len(described["Y0"]), described["second_order"]
+        M = np.array(mass()["o0"])
+        M = np.diag(M.ravel()) if described["diagonal"] else M
+        rates = np.concatenate([dy, np.zeros(size - dy.size)])[skipped:]
+        assert np.max(np.abs(M @ rates - np.array(right(0, described["Y0"])).ravel())) < 1e-9 * scale
+        assert jacobian.size_out(0) == (size - skipped, size)
+        assert sum(described["index"]) == size

@@ -361,6 +361,17 @@ CALLS: dict[str, tuple] = {
             "name": TEXTS,
         },
     ),
+    "DAE": (
+        hn.DAE,
+        {"f": lambda x, dx: [dx[0] - x[1], x[0] - x[1]], "names": ["a", "b"]},
+        {
+            "f": set(),
+            "names": {"list of text"},
+            "n": {"None"},
+            "parameters": {"None"},
+            "name": TEXTS,
+        },
+    ),
     "Index2System": (
         hn.Index2System,
         {"f": lambda x: -x, "B": [0.0, 1.0], "g": lambda x: x[1], "names": ["a", "b"]},

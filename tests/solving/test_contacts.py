@@ -583,7 +583,7 @@ def test_impacts_can_be_added_up():
 
 @pytest.mark.slow
 def test_a_million_impacts_take_no_memory():
-    """About a minute and a half: after the first thousands, memory does not grow."""
+    """About a minute: after the first thousands, memory does not grow."""
     floor = hn.Contact(lambda q: q[0], restitution=1.0, name="floor")
     system = hn.System(1.0, [-G], n=1, contacts=floor)
     period = 2 * np.sqrt(2 / G)
@@ -596,26 +596,26 @@ def test_a_million_impacts_take_no_memory():
         assert sol.impacts.number[0] == pytest.approx(impacts, rel=0.02)  # periods are lost to rtol
         return tracemalloc.get_traced_memory()[1] - before
 
-    most(100)
+    most(3000)  # fills Python's own list of tuples to be used again, which is bounded
     tracemalloc.start()
-    assert most(20_000) < most(1000) + 5000
+    assert most(6000) < most(1000) + 20_000  # an object for each impact would be more than 80 kB
     tracemalloc.stop()
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     most(1_000_000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < resident + 4096  # kilobytes
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < resident + 12_000  # kilobytes, 12 bytes each
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_impacts_take_no_more_memory_than_their_table():
+def test_impacts_take_no_more_memory_than_their_table():
     """56 bytes each; by Simulator nothing at all, whose impacts are those of one step."""
     floor = hn.Contact(lambda q: q[0], restitution=1.0, name="floor")
     system = hn.System(1.0, [-G], n=1, contacts=floor)
     period = 2 * np.sqrt(2 / G)
-    hn.solve(system, (0, 100 * period), [1.0], t_eval=[100 * period])
+    hn.solve(system, (0, 3000 * period), [1.0], t_eval=[3000 * period])
     tracemalloc.start()
-    sol = hn.solve(system, (0, 20_000 * period), [1.0], t_eval=[20_000 * period])
-    assert len(sol.impacts) == 20_000
-    assert tracemalloc.get_traced_memory()[1] < 4 * 56 * 20_000 + 500_000
+    sol = hn.solve(system, (0, 10_000 * period), [1.0], t_eval=[10_000 * period])
+    assert len(sol.impacts) == 10_000
+    assert tracemalloc.get_traced_memory()[1] < 4 * 56 * 10_000 + 500_000
     sim = hn.Simulator(system, [1.0])
     sim.step(10 * period)
     before = tracemalloc.get_traced_memory()[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from holonome.analysis.not_pickled import NotPickled
+from holonome.analysis.carried import Carried
 from holonome.analysis.pinned import equilibrium_at, pinned
 from holonome.analysis.problem import Problem
 from holonome.analysis.reduced import deflated
@@ -65,7 +65,7 @@ class BranchPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Branch(NotPickled):
+class Branch(Carried):
     """Equilibria over a parameter: result of ``equilibrium.follow(...)``.
 
     Attributes
@@ -103,6 +103,8 @@ class Branch(NotPickled):
     ended: str
     _problem: Problem = field(repr=False)
     _X: np.ndarray = field(repr=False)  # (points, unknowns)
+
+    _kept = ("eigenvalues", "hopf_points")
 
     def _part(self, name: str) -> np.ndarray:
         return self._X[:, self._problem.layout[name]].T

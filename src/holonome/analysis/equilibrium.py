@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import casadi as ca
 import numpy as np
-import scipy.sparse as sp
 
-from holonome.analysis.balance import Balance
-from holonome.analysis.given import Given, Place, finite, given, name_list, place, require_traced_constraints
-from holonome.analysis.newton import Found, least_norm, newton, relative
-from holonome.analysis.not_pickled import NotPickled
-from holonome.analysis.problem import Problem, held, rows
+from holonome.analysis.asked import first_multipliers, first_rates, numbers_of, stated
+from holonome.analysis.carried import Carried
+from holonome.analysis.given import Place, finite, given, name_list, place, require_traced_constraints
+from holonome.analysis.newton import Found
+from holonome.analysis.problem import Problem
 from holonome.analysis.run_of import run_of
+from holonome.analysis.search import solved
 from holonome.analysis.stability import Stability, stability
 from holonome.analysis.symmetry import steady
-from holonome.arguments import shown
-from holonome.dynamics.start import consistent_state
+from holonome.analysis.words import SHOWN, listed
 from holonome.dynamics.state import State
-from holonome.errors import HolonomeError, NoEquilibrium
+from holonome.errors import NoEquilibrium
 from holonome.locks import cached_property
 from holonome.problem.system import System
 
@@ -30,12 +28,9 @@ if TYPE_CHECKING:
     from holonome.analysis.linearisation import Linearization
     from holonome.results.solution import Solution
 
-_RELAXATIONS, _REACH, _SLOWEST = 300, 0.1, 1e4
-_SHOWN = 6
-
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium(NotPickled):
+class Equilibrium(Carried):
     """Where a system stays: result of :func:`holonome.equilibrium`.
 
     Attributes
@@ -79,6 +74,8 @@ class Equilibrium(NotPickled):
     steps: int
     _problem: Problem = field(repr=False)
     _x: np.ndarray = field(repr=False)
+
+    _kept = ("stability",)
 
     @cached_property
     def stability(self) -> Stability:
@@ -181,25 +178,16 @@ class Equilibrium(NotPickled):
         what = "steady motion" if self.moving else "equilibrium"
         system = self.system
         lines = [f"{what} of {system.name}: {self.verdict}"]
-        lines.append("  " + _listed(system.names, self.q))
+        lines.append("  " + listed(system.names, self.q))
         if self.moving:
-            lines.append("  rates: " + _listed([f"{name}'" for name in system.names], self.v))
+            lines.append("  rates: " + listed([f"{name}'" for name in system.names], self.v))
         if self.s.size:
-            lines.append("  states: " + _listed(list(system.states), self.s))
+            lines.append("  states: " + listed(list(system.states), self.s))
         for name, value in self.free.items():
             lines.append(f"  {name} = {np.array2string(np.asarray(value), precision=6)}")
         lines.append(f"  forces balance to {self.residual:.1e} of their size")
         lines += [f"  {line}" for line in self.stability.told]
         return "\n".join(lines)
-
-
-def _listed(names: Sequence[str], values: np.ndarray) -> str:
-    size = 1e-12 * float(np.max(np.abs(values), initial=0.0))
-    told = [
-        f"{name} {value if abs(value) > size else 0.0:.6g}" for name, value in zip(names, values, strict=True)
-    ]
-    rest = [f"… ({len(told)} in all)"] if len(told) > 2 * _SHOWN else []
-    return ", ".join([*(told if not rest else told[:_SHOWN]), *rest])
 
 
 def equilibrium(
@@ -262,115 +250,13 @@ def equilibrium(
     subject = given(system, parameters, inputs)
     require_traced_constraints(subject.system, "an equilibrium")
     t = finite("t", t)
-    here = place(subject, guess, start, t, _numbers_of(speed))
+    here = place(subject, guess, start, t, numbers_of(speed))
     if guess is not None and hasattr(guess, "t"):
         t = here.t
-    problem = stated(subject, here, speed, name_list("free", free), name_list("fixed", fixed), t)
+    problem = stated(subject.system, here, speed, name_list("free", free), name_list("fixed", fixed), t)
     if problem.moving:
-        here = replace(here, v=_rates(problem, here))
-    return solved(problem, problem.unknowns(here, _multipliers(problem, here)))
-
-
-def _rates(problem: Problem, here: Place) -> np.ndarray:
-    """Velocities of least norm that constraints and speeds ask for."""
-    system, still = problem.system, replace(here, v=np.zeros(problem.system.n))
-    value, _, by_v = problem.every_speed.at(system, still)
-    rows, right = by_v, -value
-    if system.m:
-        state = still.at(system)
-        rows, right = np.vstack([state.G, rows]), np.concatenate([-state.gv, right])
-    return np.linalg.lstsq(rows, right, rcond=1e-10)[0]
-
-
-def _numbers_of(speed: Any) -> Any:
-    """Values of ``speed`` without what says that they are only near."""
-    if speed is None:
-        return None
-    if not isinstance(speed, Mapping):
-        raise ValueError(f"speed: {shown(speed)}; give a dict of names and values")
-    return {name: getattr(value, "value", value) for name, value in speed.items()}
-
-
-def stated(subject: Given, here: Place, speed: Any, free: list[str], fixed: list[str], t: float) -> Problem:
-    """The equations of what is asked for."""
-    system = subject.system
-    names = _free_names(system, free, speed)
-    given_speeds = speed or {}
-    known = {
-        name: value
-        for name, value in given_speeds.items()
-        if not hasattr(value, "value") and name not in free
-    }
-    every = rows(system, held(system, "speed", given_speeds, t))
-    speeds = rows(system, held(system, "speed", known, t))
-    positions = rows(system, [pair for name in fixed for pair in _measured(system, name)])
-    target = positions.at(system, here)[0]
-    balance = Balance(system, tuple(names))
-    moving = bool(given_speeds) or _driven(system, here, balance)
-    if system.n == 0 and given_speeds:
-        raise ValueError("speed: an ODE has no velocities; leave it out")
-    return Problem(system, t, moving, balance, tuple(names), speeds, positions, every, target)
-
-
-def _free_names(system: System, free: list[str], speed: Any) -> list[str]:
-    names = []
-    for name in free:
-        if name in system.parameters:
-            names.append(name)
-        elif name not in (speed or {}):
-            there = ", ".join(system.parameters) or "none"
-            reason = (
-                "is solved for anyway; hold it with fixed=…, or free a parameter"
-                if system.measured(name) is not None
-                else "is no parameter or input"
-            )
-            raise ValueError(f"free: {name!r} {reason}; parameters and inputs are {there}")
-    return names
-
-
-def _measured(system: System, name: str) -> list[tuple[str, ca.SX]]:
-    found = system.measured(name)
-    if found is None:
-        raise ValueError(f"fixed: there is no {name!r}; give coordinates, joints or points by name")
-    return list(found.items())
-
-
-def _driven(system: System, here: Place, balance: Balance) -> bool:
-    """Whether constraints that change with time do not allow rest."""
-    if not system.m:
-        return False
-    _, rates, size = balance.violated(system, replace(here, v=np.zeros(system.n)))
-    reach = max(float(np.max(np.abs(here.q), initial=0.0)), 1e-3)
-    return bool(np.max(np.abs(rates)) > 1e-9 * size * reach)
-
-
-def _multipliers(problem: Problem, here: Place) -> np.ndarray:
-    """Multipliers that come closest to balance."""
-    system = problem.system
-    if not system.m:
-        return np.zeros(0)
-    if system.model.lam.numel() and system.multipliers is not None:
-        return system.multipliers
-    found = problem.derivatives(problem.unknowns(here, np.zeros(system.m)))
-    if system.n + system.m <= 700:
-        return np.linalg.lstsq(found.full("balance", "lam"), -found.of("balance"), rcond=1e-10)[0]
-    return least_norm(found.block("balance", "lam"), found.of("balance"))
-
-
-def solved(problem: Problem, x: np.ndarray) -> Equilibrium:
-    """Newton's method; where that fails at rest, the system is let relax first."""
-    found = _newton(problem, x)
-    if not found.converged and not problem.moving and problem.system.n:
-        relaxed = _relaxed(problem, x)
-        second = _newton(problem, relaxed)
-        found = second if second.converged or second.residual < found.residual else found
-    if not found.converged:
-        raise NoEquilibrium(_why_none(problem, found))
-    return result(problem, found)
-
-
-def _newton(problem: Problem, x: np.ndarray) -> Found:
-    return newton(problem, x, problem.units(x), problem.scaled, forces=problem.system.n)
+        here = replace(here, v=first_rates(problem, here))
+    return result(problem, solved(problem, problem.unknowns(here, first_multipliers(problem, here))))
 
 
 def result(problem: Problem, found: Found) -> Equilibrium:
@@ -419,91 +305,7 @@ def _require_steady(problem: Problem, system: System, here: Place) -> None:
     if system.n + system.m <= 300 and steady(system, here) is None:
         moved = [name for name, rate in zip(system.names, here.v, strict=True) if abs(rate) > 1e-9]
         raise NoEquilibrium(
-            f"speed: forces balance where {', '.join(moved[:_SHOWN])} move at these rates, but not further "
+            f"speed: forces balance where {', '.join(moved[:SHOWN])} move at these rates, but not further "
             "along the motion: what moves must not enter the equations. A mechanism may need "
             "coordinates='joint', so that what turns is an angle of a joint"
         )
-
-
-def _relaxed(problem: Problem, x: np.ndarray) -> np.ndarray:
-    """Follow the motion of a system that is damped so strongly that it hardly has speed, (M/τ) q′ = forces,
-    in longer and longer steps of the implicit Euler method; the best position on the way.
-    """
-    at, n = problem.layout, problem.system.n
-    tau, best, reach = 0.0, (np.inf, x), float(np.max(problem.units(x)[at["q"]]))
-    for _ in range(_RELAXATIONS):
-        limit = _REACH * max(float(np.max(np.abs(x[at["q"]]))), reach)
-        try:
-            R, J = problem(x)
-            M = problem.derivatives(x).block("balance", "a")
-            tau = tau or _first_step(problem, x, limit)
-        except HolonomeError:
-            return best[1]
-        left = relative(R, J, x, problem.units(x))
-        best = min(best, (left, x), key=lambda pair: pair[0])
-        if left < 1e-6:
-            break
-        M = M if sp.issparse(J) else M.toarray()
-        while tau > 1e-300:
-            damped = J.tolil() if sp.issparse(J) else J.copy()
-            damped[:n, at["q"]] = damped[:n, at["q"]] + M / tau
-            matrix = damped.tocsc() if sp.issparse(J) else damped
-            step = least_norm(matrix, R, problem.units(x), problem.scaled)
-            moved = float(np.max(np.abs(step[at["q"]])))
-            if np.isfinite(moved) and moved <= limit:
-                break
-            tau *= max(0.5 * limit / moved, 1e-3) if np.isfinite(moved) else 0.1
-        else:
-            break
-        x, tau = x + step, min(2 * tau, _SLOWEST * _first_step(problem, x, limit))
-    return best[1]
-
-
-def _first_step(problem: Problem, x: np.ndarray, limit: float) -> float:
-    """The τ in which the accelerations move the system by a tenth of a step."""
-    state = problem.place(x).at(problem.system_at(x))
-    return 0.1 * limit / max(float(np.max(np.abs(state.a))), 1e-300)
-
-
-def _why_none(problem: Problem, found: Found) -> str:
-    """Which equations stay open, in words."""
-    what = "steady motion" if problem.moving else "equilibrium"
-    x = _closed(problem, found.x)
-    system, here = problem.system_at(x), problem.place(x)
-    try:
-        derivatives = problem.derivatives(x)
-        g, balance, r = derivatives.of("g"), derivatives.of("balance"), derivatives.of("r")
-    except HolonomeError as error:
-        return f"no {what} was found: {error}"
-    reach = max(np.max(np.abs(here.q), initial=0.0), 1e-3)
-    if g.size and np.max(np.abs(g)) > 1e-6 * reach * max(abs(derivatives.block("g", "q")).max(), 1e-300):
-        worst = system.constraint_names[int(np.argmax(np.abs(g)))]
-        return f"no {what} was found near the guess: {worst} stays open by {np.max(np.abs(g)):.3g}; {_REMEDY}"
-    if balance.size:
-        worst = int(np.argmax(np.abs(balance)))
-        if abs(balance[worst]) > 0:
-            return (
-                f"no {what} was found near the guess: nothing balances the force {-balance[worst]:.4g} along "
-                f"{system.names[worst]!r} in the best position found ({_listed(system.names, here.q)}); "
-                f"{_REMEDY}"
-            )
-    worst = int(np.argmax(np.abs(r))) if r.size else 0
-    name = list(system.states)[worst] if r.size else "a held position"
-    return f"no {what} was found near the guess: {name!r} does not stay; {_REMEDY}"
-
-
-def _closed(problem: Problem, x: np.ndarray) -> np.ndarray:
-    """The nearest position in which constraints hold, with the multipliers that come closest to balance."""
-    here, system = problem.place(x), problem.system_at(x)
-    if not system.m:
-        return x
-    try:
-        y = consistent_state(system, np.concatenate([here.q, here.v, here.s]), here.t, repair=True).state
-        there = replace(here, q=y[: system.n])
-        found = problem.with_values(problem.values(x))
-        return found.unknowns(there, _multipliers(found, there))
-    except (HolonomeError, np.linalg.LinAlgError):
-        return x
-
-
-_REMEDY = "begin elsewhere, free a parameter or an input with free=…, or say with speed=… what moves"

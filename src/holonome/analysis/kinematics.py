@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.analysis.carried import Carried
+from holonome.analysis.dead_points import DeadPoint, turning_values
+from holonome.analysis.driven import Driven, driven_by
 from holonome.analysis.given import given, name_list, place
-from holonome.analysis.not_pickled import NotPickled
-from holonome.analysis.position import DeadPoint, Driven, driven_by, follow_drives
+from holonome.analysis.position import follow_drives
 from holonome.analysis.run_of import run_of
 from holonome.arguments import NUMBERS, TIMES, read, shown
 from holonome.dynamics.state import State
@@ -29,7 +31,7 @@ _LINES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Kinematics(NotPickled):
+class Kinematics(Carried):
     """A mechanism over a range of its drives: result of :func:`holonome.kinematics`.
 
     Attributes
@@ -165,7 +167,7 @@ class Kinematics(NotPickled):
         """
         if len(self.drives) != 1:
             raise ModelError("turns: it is for a single drive")
-        return self._driven.turns(name, self)
+        return turning_values(self._driven, name, self)
 
     @property
     def abscissa(self) -> tuple[str, np.ndarray]:

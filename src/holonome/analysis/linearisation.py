@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holonome.analysis.balance import Balance
+from holonome.analysis.carried import Carried
 from holonome.analysis.given import Given, Place, given, name_list, place, require_traced_constraints
-from holonome.analysis.not_pickled import NotPickled
 from holonome.analysis.outputs import Outputs, outputs_at
 from holonome.analysis.reduced import Reduced, reduced_anywhere, reduced_steady
 from holonome.analysis.regular import require_regular
@@ -29,7 +29,7 @@ LARGEST = 700
 
 
 @dataclass(frozen=True, eq=False)
-class Linearization(NotPickled):
+class Linearization(Carried):
     """Small deviations from a state:  z′ = A z + B u (+ rates),  y = C z + D u.
 
     z are independent coordinates, their velocities and first-order states, all others following by the
@@ -71,8 +71,10 @@ class Linearization(NotPickled):
     lam: np.ndarray = field(repr=False)
     X: np.ndarray = field(repr=False)
     _names_of_inputs: tuple[str, ...] = field(repr=False)
-    _outputs: Any = field(repr=False)
-    _made: Any = field(repr=False)
+    _measured: Outputs | None = field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | ({} if self.large else {"reduced": self.reduced})
 
     @property
     def large(self) -> bool:
@@ -115,14 +117,6 @@ class Linearization(NotPickled):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.reduced.tangent.names(self.system))
-
-    @cached_property
-    def _measured(self) -> Outputs | None:
-        if self._outputs is None:
-            return None
-        state = self.place.at(self.system)
-        a = state.a if self.system.n else np.zeros(0)
-        return outputs_at(self.system, self._outputs, self.place, a, self.lam)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -188,17 +182,20 @@ class Linearization(NotPickled):
 
         return modes(self, count, near)
 
-    def response(self, frequencies: Any = None) -> Response:
+    def response(self, frequencies: Any = None, *, between: tuple[float, float] | None = None) -> Response:
         """The response of the outputs to harmonic inputs.
 
         Parameters
         ----------
         frequencies
-            In Hz; by default from a tenth of the slowest to ten times the fastest mode.
+            In Hz; by default such that peaks are not missed, from a tenth of the slowest to ten times the
+            fastest mode.
+        between
+            The lowest and the highest frequency, in place of ``frequencies``.
         """
         from holonome.analysis.response import response
 
-        return response(self, frequencies)
+        return response(self, frequencies, between)
 
     def to_scipy(self) -> Any:
         """A ``scipy.signal.StateSpace``, with ``.step()``, ``.impulse()``, ``.output(u, t)``."""
@@ -307,10 +304,11 @@ def linearize(
         lam = here.at(own).lam if own.m else np.zeros(0)
     labels = [label for name in names for label in _labels(own, name)]
     turning = np.zeros((own.n, own.n)) if X is None else X
-    found = Linearization(own, here, kind, tuple(labels), lam, turning, tuple(names), outputs, subject.made)
+    measured = None
     if outputs is not None:
-        found._measured  # noqa: B018 - what is wrong with a name shows here
-    return found
+        a = here.at(own).a if own.n else np.zeros(0)
+        measured = outputs_at(own, outputs, here, a, lam)
+    return Linearization(own, here, kind, tuple(labels), lam, turning, tuple(names), measured)
 
 
 def _labels(system: System, name: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 
+from holonome.analysis.carried import Carried
 from holonome.analysis.given import Place
 from holonome.analysis.reduced import Tangent, deflated
 from holonome.analysis.run_of import run_of
@@ -31,7 +32,7 @@ _FRAMES = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Mode:
+class Mode(Carried):
     """One mode, exp(λ t) times a shape.
 
     Attributes
@@ -62,6 +63,8 @@ class Mode:
     shape: np.ndarray = field(repr=False)
     velocities: np.ndarray = field(repr=False)
     states: np.ndarray = field(repr=False)
+
+    _kept = ("shares", "joints")
 
     @property
     def oscillates(self) -> bool:

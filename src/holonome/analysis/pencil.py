@@ -11,7 +11,7 @@ Modes near a given frequency follow by shift and invert.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,20 +73,19 @@ class Pencil:
         B[2 * n : 2 * n + k] = found.by_names[found.rows("r")]
         return cls(E, J, B, n, k)
 
-    def factors(self, shift: complex) -> Any:
+    def factors(self, shift: complex) -> Factors:
         """The LU factors of J − shift E; rows that follow from others are made regular by a small number."""
-        matrix = (self.J - shift * self.E).tocsc()
+        matrix, rows, columns = _in_unit_sizes((self.J - shift * self.E).tocsc())
         try:
             found = splu(matrix)
             probe = found.solve(np.ones(matrix.shape[0], matrix.dtype))
             if np.all(np.isfinite(probe)) and _left(matrix, probe) < 1e-6:
-                return found
+                return Factors(found, rows, columns)
         except RuntimeError:
             pass
-        size = abs(matrix).max()
         ends = np.zeros(matrix.shape[0])
-        ends[2 * self.n + self.k :] = -_REGULAR * size
-        return splu((matrix + sp.diags(ends)).tocsc())
+        ends[2 * self.n + self.k :] = -_REGULAR
+        return Factors(splu((matrix + sp.diags(ends)).tocsc()), rows, columns)
 
     def solve(self, shift: complex, right: np.ndarray) -> np.ndarray:
         """x with (shift E − J) x = right."""
@@ -120,6 +119,35 @@ class Pencil:
         M, K = abs(self.E[self.n : 2 * self.n]).max(), abs(self.J[self.n : 2 * self.n, : self.n]).max()
         scale = np.sqrt(K / M) if M > 0 and K > 0 else 1.0
         return complex(1e-3 * max(2 * np.pi * near, 1e-3 * scale), 2 * np.pi * near)
+
+
+class Factors(NamedTuple):
+    """LU factors of a matrix whose rows and columns are multiplied by these numbers."""
+
+    lu: Any
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        rows, columns = (
+            (self.rows, self.columns) if right.ndim == 1 else (self.rows[:, None], self.columns[:, None])
+        )
+        return columns * self.lu.solve(rows * right)
+
+
+def _in_unit_sizes(matrix: sp.csc_matrix) -> tuple[sp.csc_matrix, np.ndarray, np.ndarray]:
+    """The matrix with rows and columns whose largest entries are one, and by what they were multiplied:
+    constraints in any unit are then as firm as they should be.
+    """
+    rows = _inverse_sizes(abs(matrix).max(axis=1))
+    matrix = sp.diags(rows) @ matrix
+    columns = _inverse_sizes(abs(matrix).max(axis=0))
+    return (matrix @ sp.diags(columns)).tocsc(), rows, columns
+
+
+def _inverse_sizes(sizes: Any) -> np.ndarray:
+    found = sizes.toarray().ravel()
+    return 1 / np.where(found > 0, found, 1.0)
 
 
 def _left(matrix: sp.csc_matrix, x: np.ndarray) -> float:

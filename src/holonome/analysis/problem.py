@@ -20,6 +20,7 @@ from holonome.analysis.balance import Balance, Derivatives
 from holonome.analysis.given import Place, named_numbers
 from holonome.analysis.newton import LARGEST_DENSE, null_space
 from holonome.analysis.symmetry import steady_acceleration
+from holonome.equations.program import Program
 from holonome.problem.system import System
 
 _VANISHES = 1e-13
@@ -33,12 +34,20 @@ class Rows:
     names: tuple[str, ...]
     function: ca.Function
 
+    def __reduce__(self) -> tuple:
+        return _rows_of, (self.names, Program.of(self.function))
+
     def at(self, system: System, here: Place) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, and derivatives by q and v."""
         found = self.function(here.t, here.q, here.v, system.parameters.flat, here.s)
         value, by_q, by_v = (np.array(x) for x in found)
         shape = len(self.names), system.n
         return value.ravel(), by_q.reshape(shape), by_v.reshape(shape)
+
+
+def _rows_of(names: tuple[str, ...], program: Program) -> Rows:
+    """Rows from a pickle."""
+    return Rows(names, program.function("rows"))
 
 
 def rows(system: System, named: Sequence[tuple[str, ca.SX]]) -> Rows:
@@ -76,6 +85,11 @@ class Problem:
     positions: Rows
     every_speed: Rows  # also of those that are only a guess
     target: np.ndarray  # the values of ``positions``
+
+    def __reduce__(self) -> tuple:
+        """Pickles hold no compiled equations."""
+        further = self.speeds, self.positions, self.every_speed, self.target
+        return _again, (self.system, self.t, self.moving, self.free, *further)
 
     @property
     def layout(self) -> dict[str, slice]:
@@ -189,3 +203,8 @@ class Problem:
             size = float(np.max(np.abs(x[part]), initial=0.0))
             found[part] = size if size > _VANISHES else 1.0
         return found
+
+
+def _again(system: System, t: float, moving: bool, free: tuple[str, ...], *further: Any) -> Problem:
+    """A problem from a pickle."""
+    return Problem(system, t, moving, Balance(system, free), free, *further)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holonome.analysis.reduced import deflated
-from holonome.arguments import NUMBERS, read
+from holonome.arguments import NUMBERS, read, shown
 from holonome.errors import ModelError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Response:
         return "\n".join(lines)
 
 
-def response(lin: Linearization, frequencies: Any) -> Response:
+def response(lin: Linearization, frequencies: Any, between: Any = None) -> Response:
     """The frequency response at given frequencies, or at those that tell most."""
     if not lin.inputs:
         raise ModelError("inputs: there are none; give the system inputs={…}, or linearize(inputs=[…])")
@@ -96,7 +96,9 @@ def response(lin: Linearization, frequencies: Any) -> Response:
             "response: only about an equilibrium or a steady motion; find one with hn.equilibrium"
         )
     if frequencies is None:
-        frequencies = _telling(lin)
+        frequencies = _telling(lin, None if between is None else _range(between))
+    elif between is not None:
+        raise ValueError("between: frequencies are given as well; give one of them")
     found = np.atleast_1d(read(NUMBERS, "frequencies", frequencies))
     if found.ndim != 1 or not found.size or np.any(found < 0):
         raise ValueError("frequencies: give a one-dimensional array of frequencies in Hz, none negative")
@@ -139,15 +141,27 @@ def _names(lin: Linearization) -> tuple[str, ...]:
     return lin._measured.names
 
 
-def _telling(lin: Linearization) -> np.ndarray:
-    """Around all modes, and closely spaced at those with little damping."""
+def _range(between: Any) -> tuple[float, float]:
+    found = read(NUMBERS, "between", between)
+    if found.shape != (2,) or not 0 < found[0] < found[1]:
+        raise ValueError(f"between: {shown(between)}; give two positive frequencies in increasing order")
+    return float(found[0]), float(found[1])
+
+
+def _telling(lin: Linearization, between: tuple[float, float] | None) -> np.ndarray:
+    """Around all modes, or in a range, and closely spaced at modes with little damping."""
     if lin.large:
-        raise ModelError("frequencies: give them, as this system is too large to look at all its modes")
+        if between is None:
+            raise ModelError("frequencies: give them, as this system is too large to look at all its modes")
+        return np.geomspace(*between, _POINTS)
     values = deflated(lin.A)[0]
     sizes = np.abs(values[np.abs(values) > 0]) / (2 * np.pi)
-    if not sizes.size:
-        return np.geomspace(0.01, 100, _POINTS)
-    low, high = 0.1 * np.min(sizes), 10 * np.max(sizes)
+    if between is not None:
+        low, high = between
+    elif sizes.size:
+        low, high = 0.1 * np.min(sizes), 10 * np.max(sizes)
+    else:
+        low, high = 0.01, 100.0
     parts = [np.geomspace(low, high, _POINTS)]
     for value in values[values.imag > 0]:
         width = max(abs(value.real), 1e-3 * abs(value))

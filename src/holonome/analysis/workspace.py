@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.analysis.carried import Carried
+from holonome.analysis.dead_points import determinant
+from holonome.analysis.driven import Driven, driven_by
 from holonome.analysis.given import given, place
-from holonome.analysis.not_pickled import NotPickled
-from holonome.analysis.position import Driven, _advance, _determinant, _require_determined, driven_by, pose_at
+from holonome.analysis.poses import advance, pose_at
+from holonome.analysis.position import require_determined
 from holonome.arguments import NUMBERS, read, shown
 from holonome.errors import ModelError
 from holonome.problem.system import System
@@ -26,7 +29,7 @@ _PARTS = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Workspace(NotPickled):
+class Workspace(Carried):
     """Positions over a grid of drives: result of :func:`holonome.workspace`.
 
     Attributes
@@ -126,12 +129,12 @@ def workspace(
     begun = (
         None
         if closed is None
-        else _advance(driven, closed.q, None, now, (0.0, target(first), none, none), here.s)
+        else advance(driven, closed.q, None, now, (0.0, target(first), none, none), here.s)
     )
     if begun is None:
         raise ModelError("start: no position of the grid is reached from it; begin closer to the grid")
-    _require_determined(driven, begun.q, 0.0, here.s)
-    side = np.sign(_determinant(driven, 0.0, begun, here.s))
+    require_determined(driven, begun.q, 0.0, here.s)
+    side = np.sign(determinant(driven, 0.0, begun, here.s))
     q[(slice(None), *first)] = begun.q
     waiting, tried = deque([first]), {first}
     while waiting:
@@ -140,8 +143,8 @@ def workspace(
             if beside in tried:
                 continue
             asked = 0.0, target(beside), none, none
-            pose = _advance(driven, q[(slice(None), *cell)], None, target(cell), asked, here.s, _PARTS)
-            if pose is None or np.sign(_determinant(driven, 0.0, pose, here.s)) != side:
+            pose = advance(driven, q[(slice(None), *cell)], None, target(cell), asked, here.s, _PARTS)
+            if pose is None or np.sign(determinant(driven, 0.0, pose, here.s)) != side:
                 continue
             tried.add(beside)
             q[(slice(None), *beside)] = pose.q

@@ -153,8 +153,6 @@ def response(
     as_json: options.Json = False,
 ) -> None:
     """How a model answers harmonic inputs about the equilibrium near the start: a Bode plot."""
-    import numpy as np
-
     from holonome.cli import printing
 
     _require_ending(out, PICTURES)
@@ -162,7 +160,7 @@ def response(
         raise ValueError("--from: give --from and --to, two positive frequencies in increasing order")
     subject, found = _found(model, start, speed, None, None, changes, arguments, name)
     lin = found.linearize(inputs=given, outputs=output)
-    answer = lin.response(None if low is None or high is None else np.geomspace(low, high, 400))
+    answer = lin.response(between=None if low is None or high is None else (low, high))
     created = printing.create_folders([out] if out else [])
     if out is not None:
         _draw(out, answer.plot)

@@ -135,7 +135,7 @@ def consistent(
         raise TypeError(f"system: {shown(system)} is not an hn.System")
     t0, repair = checked("t0", t0), checked("repair", repair)
     system.require_unchanged()
-    y = system.full_state(q0, v0, s0)
+    y = system.start_state(t0, q0, v0, s0, repair)
     return consistent_state(system, y, t0, at_rest=v0 is None, fixed=fixed, metric=metric, repair=repair)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from holonome.ensembles.observed import Kept
 from holonome.ensembles.reductions import Reduction, Statistics
 from holonome.ensembles.study import Rows, Study
 
@@ -30,20 +31,19 @@ class Collected:
         self.failures: dict[str, int] = {}
         self.done = 0
         times = () if study.times is None else (study.times.size,)
+        shapes = {
+            kept.name: times * kept.over_time + ((len(kept.labels),) if kept.labels else ())
+            for kept in study.observed.kept(bool(times))
+        }
         if reduction is not None:
             self.statistics = {
-                quantity.name: Statistics(
-                    times + ((quantity.size,) if quantity.labels else ()), reduction.edges.get(quantity.name)
-                )
-                for quantity in study.observed.quantities
+                name: Statistics(shape, reduction.edges.get(name)) for name, shape in shapes.items()
             }
             return
-        self.kept = {
-            quantity.name: np.full((members, *times, *((quantity.size,) if quantity.labels else ())), np.nan)
-            for quantity in study.observed.quantities
-        }
+        self.kept = {name: np.full((members, *shape), np.nan) for name, shape in shapes.items()}
         self.end, self.event = np.full(members, np.nan), np.full(members, -1, np.int16)
-        self.steps, self.messages = np.zeros(members, np.int32), np.full(members, NOT_COMPUTED, object)
+        self.steps, self.singular = np.zeros(members, np.int32), np.zeros(members, np.int16)
+        self.messages = np.full(members, NOT_COMPUTED, object)
 
     def add(self, first: int, rows: Rows) -> None:
         """Enter the results of a chunk."""
@@ -58,7 +58,8 @@ class Collected:
         span = slice(first, first + count)
         for name, values in rows.kept.items():
             self.kept[name][span] = values
-        self.end[span], self.event[span], self.steps[span] = rows.end, rows.event, rows.steps
+        self.end[span], self.event[span] = rows.end, rows.event
+        self.steps[span], self.singular[span] = rows.steps, rows.singular
         self.messages[span] = ""
         for row, message in rows.messages.items():
             self.messages[first + row] = message
@@ -69,7 +70,7 @@ def as_dataset(study: Study, collected: Collected, reduction: Reduction | None) 
     xarray = require_xarray()
     design = study.design
     coords = _coordinates(study)
-    over_time = () if study.times is None else ("t",)
+    variables = study.observed.kept(study.times is not None)
     attributes = {"system": study.system.name, "rtol": study.rtol, "method": str(study.method)}
     data: dict[str, Any] = {}
     if reduction is not None:
@@ -77,26 +78,34 @@ def as_dataset(study: Study, collected: Collected, reduction: Reduction | None) 
             "t",
             *("coordinate" if q.name in "qv" else "state" for q in study.observed.quantities if q.labels),
         }
-        for quantity in study.observed.quantities:
-            dimensions = over_time + _own_dimension(quantity)
-            data |= collected.statistics[quantity.name].variables(quantity.name, dimensions, coords)
-            kept |= {f"{quantity.name}_bin"}
-        data["failures"] = len(design.dimensions) * 0 + sum(collected.failures.values())
+        for variable in variables:
+            found = collected.statistics[variable.name]
+            data |= found.variables(variable.name, _dimensions(variable), coords)
+            kept |= {f"{variable.name}_bin"}
+        data["failures"] = sum(collected.failures.values())
         coords = {name: value for name, value in coords.items() if name in kept}
         attributes |= {"members": collected.done, "causes": str(collected.failures or "")}
         return xarray.Dataset(data, coords=coords, attrs=attributes)
     shape, dimensions = tuple(design.dimensions.values()), tuple(design.dimensions)
-    for quantity in study.observed.quantities:
-        values = collected.kept[quantity.name]
-        names = dimensions + over_time + _own_dimension(quantity)
-        data[quantity.name] = (names, values.reshape(*shape, *values.shape[1:]))
+    for variable in variables:
+        values = collected.kept[variable.name]
+        data[variable.name] = (
+            dimensions + _dimensions(variable),
+            values.reshape(*shape, *values.shape[1:]),
+        )
     data["end"] = (dimensions, collected.end.reshape(shape))
     data["steps"] = (dimensions, collected.steps.reshape(shape))
+    if study.system.m:
+        data["singular"] = (dimensions, collected.singular.reshape(shape))
     if study.observed.events:
         data["event"] = (dimensions, collected.event.reshape(shape))
     data["success"] = (dimensions, (collected.messages == "").reshape(shape))
     data["message"] = (dimensions, collected.messages.astype(str).reshape(shape))
     return xarray.Dataset(data, coords=coords, attrs=attributes)
+
+
+def _dimensions(variable: Kept) -> tuple[str, ...]:
+    return ("t",) * variable.over_time + _own_dimension(variable)
 
 
 def _own_dimension(quantity: Any) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from holonome.ensembles import devices
 from holonome.ensembles.dataset import Collected, as_dataset
 from holonome.ensembles.design import read_design
 from holonome.ensembles.observed import read_observed
-from holonome.ensembles.reading import FirstStart, refuse_times, usual_chunk, wanted_times
+from holonome.ensembles.reading import FirstStart, refuse_times, refuse_twice, usual_chunk, wanted_times
 from holonome.ensembles.reductions import Reduction, read_reduction
 from holonome.ensembles.store import Store
 from holonome.ensembles.study import Rows, Study
@@ -102,7 +102,8 @@ class Ensemble:
     def _result_bytes(self) -> int:
         times = 1 if self.study.times is None else self.study.times.size
         count = 1 if self.reduction else self.members
-        return count * (8 * times * self.study.observed.size + 32)
+        own = times * self.study.observed.size + len(self.study.observed.names_along)
+        return count * (8 * own + 32)
 
     def run(self, progress: bool | Callable[..., None] = False) -> Any:
         """Compute all members, or those that a store does not hold yet.
@@ -249,7 +250,9 @@ def ensemble(
         By default the end alone.
     keep
         What is kept: of "q", "v", "s" (default: all); or a dict of names and functions of any of t, q, v, s,
-        p, a, lam.
+        p, a, lam; of these, :func:`~holonome.ensembles.maximum`, :func:`~holonome.ensembles.minimum`,
+        :func:`~holonome.ensembles.mean` and :func:`~holonome.ensembles.first_passage` give one value for the
+        whole run.
     until
         One or several events; a run ends where one of them occurs.
     reduce
@@ -293,6 +296,18 @@ def ensemble(
     by_name = hasattr(made, "joints") or getattr(made, "mechanism", None) is not None
     drawn = None if members is None else checked("members", members)
     design = read_design(shared, over, drawn, checked("seed", seed), by_name)
+    observed = read_observed(shared, keep, until)
+    refuse_twice(
+        design,
+        observed,
+        q0=q0,
+        v0=v0,
+        s0=s0,
+        start=start,
+        speed=speed,
+        parameters=parameters,
+        inputs=inputs,
+    )
     t0, t1 = arguments.time_span(t_span)
     first = FirstStart(shared, made, design, t0)
     y0 = first.state(q0, v0, s0, start, speed)
@@ -303,6 +318,8 @@ def ensemble(
     else:
         atol = arguments.absolute_tolerances(atol, shared.n, shared.levels, len(shared.states))
     resolve(method, "all", shared)
+    if t_eval is not None and not observed.quantities:
+        raise ValueError("t_eval: nothing in keep is of a time, so it has no effect; leave it out")
     study = Study(
         system=shared,
         made=made,
@@ -312,7 +329,7 @@ def ensemble(
         speed=speed,
         assembles=first.assembles,
         times=wanted_times(t_eval, design, t0, t1),
-        observed=read_observed(shared, keep, until),
+        observed=observed,
         method=method,
         rtol=rtol,
         atol=atol,

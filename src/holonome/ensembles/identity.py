@@ -22,12 +22,14 @@ def identity(study: Study) -> dict[str, str]:
     values, events = observed.expressions(system, motion, lam)
     model = system.model
     inputs = {"t": model.t, "y": model.y, "p": model.p, "motion": motion, "lam": lam}
-    keep, until = (_of(Program.of_expressions(inputs, outputs)) for outputs in ([values], events))
+    whole = observed.expressions_along(system, motion, lam)
+    keep, until = (_of(Program.of_expressions(inputs, outputs)) for outputs in ([values, *whole], events))
     equations = [ca.densify(part) for part in (model.M, model.f, model.g, model.h, model.r)]
     variations = [
         (variation.name, variation.dimension, _bytes(variation.values)) for variation in design.variations
     ]
-    names = [(quantity.name, quantity.labels) for quantity in observed.quantities]
+    names: list[tuple] = [(quantity.name, quantity.labels) for quantity in observed.quantities]
+    names += [(name, part.kind, part.direction) for name, part in observed.along]
     return {
         "system": _text([_of(Program.of_expressions(inputs, equations)), system.paths]),
         "t_span, start and parameters": _text([_bytes(study.base), study.start, study.speed]),

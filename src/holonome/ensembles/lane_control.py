@@ -1,22 +1,18 @@
-"""What follows from a step in every lane: the size of the next one, the search for events, or the end."""
+"""What follows from a step in every lane: the size of the next one, or the end."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from holonome.ensembles.lane import INCONSISTENT, SINGULAR, STIFF, TOO_MANY, TOO_SMALL
-from holonome.ensembles.lane_step import StepInLanes
+from holonome.ensembles.lane_search import SearchInLanes
 from holonome.machine.code import Mask, Real, larger, select, smaller
 
 _GROW, _FIRST_GROWTH, _SHRINK, _SAFETY = 8.0, 1000.0, 0.2, 0.9
 _STIFF_STEPS = 64
-_BISECT_AFTER = 30
-_EPS = float(np.finfo(float).eps)
 
 
-class ControlInLanes(StepInLanes):
+class ControlInLanes(SearchInLanes):
     """Writes what is decided after a step."""
 
     def _control(
@@ -100,6 +96,13 @@ class ControlInLanes(StepInLanes):
             status = select(running & starting & (self.regular[0] < 0.5), SINGULAR, status)
         self.status[0] = status
 
+    def _add_up(self, step: Real, accept: Mask) -> None:
+        """The integrals over a step."""
+        for c, change in enumerate(self._integral_changes(self.tableau.b, step)):
+            self.sums[c] = self.sums[c] + select(accept, change, 0.0)
+            now = abs(self.rate[self.rates + c])
+            self.top[c] = select(accept, larger(self.top[c], now), self.top[c])
+
     def _accept(self, t_new: Real, accept: Mask, starting: Mask) -> None:
         """Move on."""
         scale_q, scale_v = self.scale_q[0], self.scale_v[0]
@@ -111,63 +114,8 @@ class ControlInLanes(StepInLanes):
                 scale_q = larger(scale_q, size)
             else:
                 scale_v = larger(scale_v, size)
-        for c in range(self.rates):
+        for c in range(self.slopes):
             self.k[0][c] = select(accept, self.rate[c], self.k[0][c])
         self.scale_q[0], self.scale_v[0] = scale_q, scale_v
         self.t[0] = select(accept, t_new, self.t[0])
         self.starting[0] = select(accept & starting, 0.0, self.starting[0])
-
-    def _look_for_events(
-        self, t: Real, t_new: Real, length: Real, passed: Mask, starting: Mask, searching: Mask
-    ) -> tuple[Mask, Mask]:
-        """Where a step crosses an event, and where it does so within rounding.
-
-        The crossing is bracketed between t, as steps short of it are accepted, and ``beyond``; the next size
-        is chosen by the Illinois variant of regula falsi, later by bisection.
-        """
-        no = Mask(self.code.lanes, (self.code.number(0.0) > 1.0).name)
-        if not self.directions:
-            return no, no
-        code, count = self.code, len(self.directions)
-        values = code.cells("values", count)
-        given = self.z.pointer(), self.z.pointer(), self.p.pointer(), values.pointer()
-        code.call("events", t_new, *given)
-        crossing, least = no, code.number(math.inf)
-        low, high, which = self.low[0], self.high[0], self.which[0]
-        held = code.number(0.0)
-        for i, direction in enumerate(self.directions):
-            old, new = self.before[i], values[i]
-            rising, falling = (old < 0.0) & (new >= 0.0), (old > 0.0) & (new <= 0.0)
-            crosses = rising if direction > 0 else falling if direction < 0 else rising | falling
-            crosses = crosses & passed & ~starting
-            part = old / (old - new)
-            first = crosses & (part < least)
-            least = select(first, part, least)
-            low, high = select(first, old, low), select(first, new, high)
-            held = select(self.which[0].equals(float(i)), new, held)
-            which = select(first, float(i), which)
-            crossing = crossing | crosses
-        tolerance = 2 * _EPS * larger(abs(t), abs(t_new)) + 1e-16 * self.span[0]
-        stop = crossing & (length <= tolerance)
-        again, short = crossing & ~stop, passed & searching & ~crossing
-        same_side = searching & (self.side[0] > 0.5)
-        low = select(again & same_side, 0.5 * self.low[0], low)
-        other_side = searching & (self.side[0] < -0.5)
-        high = select(short, select(other_side, 0.5 * self.high[0], self.high[0]), high)
-        low = select(short, held, low)
-        self.side[0] = select(again, 1.0, select(short, -1.0, 0.0))
-        beyond = select(again, t_new, self.beyond[0])
-        self.beyond[0] = beyond
-        room = abs(beyond - select(short, t_new, t))
-        self.searched[0] = select(again & ~searching, 0.0, self.searched[0] + 1.0)
-        part = select(self.searched[0] > _BISECT_AFTER, 0.5, low / (low - high))
-        guess = smaller(larger(room * part, 0.5 * tolerance), larger(room - 0.5 * tolerance, room * 0.5))
-        self.guess[0] = select(again | short, select(room <= tolerance, room, guess), self.guess[0])
-        self.low[0], self.high[0] = low, high
-        self.which[0] = select(crossing, which, self.which[0])
-        over = ~passed | (short & ~(room > 0.0))
-        self.searching[0] = select(again, 1.0, select(over, 0.0, self.searching[0]))
-        kept = passed & ~again
-        for i in range(count):
-            self.before[i] = select(kept, values[i], self.before[i])
-        return crossing, stop

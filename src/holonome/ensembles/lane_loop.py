@@ -13,6 +13,7 @@ import numpy as np
 from holonome.dynamics.emitted import LARGEST_ELIMINATION, Emitted, elimination_cost
 from holonome.dynamics.kernels import EMITTED_UP_TO
 from holonome.dynamics.switching_times import may_stop
+from holonome.ensembles.along import MEAN, AlongTheWay
 from holonome.ensembles.march import ARGUMENTS, March
 from holonome.ensembles.observed import Observed
 from holonome.equations.model import Model
@@ -42,6 +43,8 @@ class Plan:
     observe: Program
     events: Program | None
     directions: tuple[float, ...]
+    rank: Program | None
+    along: tuple[AlongTheWay, ...]
     method: str
     size: int
     coordinates: int
@@ -52,14 +55,14 @@ class Plan:
     @property
     def cost(self) -> int:
         """Instructions."""
-        parts = (self.rate, self.projection, self.observe, self.events)
+        parts = (self.rate, self.projection, self.observe, self.events, self.rank)
         return sum(program.cost for program in parts if program is not None)
 
     def assembly(self, width: int, *, card: bool = False) -> str:
         """LLVM assembly of the whole module."""
         declarations, parts = set[str](), []
         inline = "alwaysinline nounwind" if card else "noinline nounwind"
-        for name in ("rate", "projection", "observe", "events"):
+        for name in ("rate", "projection", "observe", "events", "rank"):
             program = getattr(self, name)
             if program is not None:
                 lanes = _lanes(width, card)
@@ -75,6 +78,8 @@ class Plan:
             projects=self.projection is not None,
             observed=self.observed,
             directions=self.directions,
+            along=self.along,
+            lengths=0 if self.rank is None else self.rank.outputs[0].rows,
             watch_stiffness=self.watch_stiffness,
         )
         head = f"define {'ptx_kernel ' if card else ''}void @march({ARGUMENTS})"
@@ -124,7 +129,18 @@ def make_plan(
     motion = ca.vertcat(model.v, emitted.a, model.r)
     symbols = ca.SX.sym("motion", size), ca.SX.sym("lam", emitted.lam.numel())
     found, events = observed.expressions(system, *symbols)
-    found, *events = ca.substitute([found, *events], list(symbols), [motion, emitted.lam])
+    whole = observed.expressions_along(system, *symbols)
+    given = [found, *events, *whole]
+    found, *given = ca.substitute(given, list(symbols), [motion, emitted.lam])
+    parts = [part for _, part in observed.along]
+    means = [given[len(events) + i] for i, part in enumerate(parts) if part.kind == MEAN]
+    watched = given[: len(events)] + [
+        given[len(events) + i] for i, part in enumerate(parts) if part.kind != MEAN
+    ]
+    watched = ca.vertcat(ca.SX(0, 1), *watched)
+    changes = (
+        ca.jtimes(watched, ca.vertcat(model.t, y), ca.vertcat(1, motion)) if watched.numel() else watched
+    )
 
     def program(z: ca.SX, out: ca.SX, margin: ca.SX | None) -> Program:
         outputs = [ca.densify(out)] + ([] if margin is None else [margin])
@@ -132,19 +148,24 @@ def make_plan(
         inputs = [model.t, y, z, model.p]
         return Program.of(ca.Function("part", inputs, outputs, ["t", "y", "z", "p"], names, {"cse": True}))
 
-    projection = None
+    projection = rank = None
+    lengths = emitted.manifold.all.lengths() if system.projects and model.rows else none
+    if lengths.numel():
+        rank = program(none, lengths, None)
     if system.projects:
         e, manifold = ca.SX.sym("e", size + 1), emitted.manifold
         rates = ca.vertcat(model.v, emitted.a, model.r)
         error = manifold.tangential(e[:size] + e[size] * rates)
-        out = ca.vertcat(rates[model.n :], error, manifold.correction())
+        out = ca.vertcat(rates[model.n :], *means, error, manifold.correction(), lengths)
         projection = program(e, out, emitted.margin)
     return Plan(
-        rate=program(none, rate[model.n :], margin),
+        rate=program(none, ca.vertcat(rate[model.n :], *means), margin),
         projection=projection,
         observe=program(none, found, None),
-        events=program(none, ca.vertcat(*events), None) if events else None,
+        events=program(none, ca.vertcat(watched, changes), None) if watched.numel() else None,
         directions=tuple(event.direction for event in observed.events),
+        rank=rank,
+        along=tuple(parts),
         method=method,
         size=size,
         coordinates=model.n,

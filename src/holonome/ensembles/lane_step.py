@@ -51,6 +51,11 @@ class StepInLanes(Lane):
         for c in range(self.rates):
             yield step * self._sum(coefficients, c)
 
+    def _integral_changes(self, coefficients: np.ndarray, step: Real) -> Iterator[Real]:
+        """h Σ a_j f_j, function by function."""
+        for c in range(self.rates, self.slopes):
+            yield step * self._sum(coefficients, c)
+
     def _stages(self, t: Real, step: Real) -> Mask:
         """All stages, and the new point in z; whether all were regular."""
         code, tableau = self.code, self.tableau
@@ -85,6 +90,21 @@ class StepInLanes(Lane):
             return self.code.number(1.0)
         both = fifth + 0.01 * third
         return select(both > 0.0, fifth / both, 1.0)
+
+    def _mean_error(self, step: Real) -> Real:
+        """The largest error of an integral, relative to what its function may add up to in the whole run."""
+        stages, estimates = self.tableau.stages, self.tableau.errors
+        largest = self.code.number(0.0)
+        every = [self._integral_changes(estimate[:stages], step) for estimate in estimates]
+        for c, (first, *others) in enumerate(zip(*every, strict=True)):
+            now, at = self.rate[self.rates + c], self.rates + c
+            size = larger(self.top[c], larger(abs(self.k[0][at]), abs(now))) * self.span[0]
+            error = abs(first + step * now * float(estimates[0][stages]))
+            for other in others:
+                both = error * error + 0.01 * other * other
+                error = select(both > 0.0, error * error / both.sqrt(), error)
+            largest = larger(largest, error / (self.rtol * size + 1e-290))
+        return largest
 
     def _onto_manifold(self, t: Real, step: Real, wanted: Mask, starting: Mask, share: Real) -> Mask:
         """Bring z onto the manifold, with its rates and the squared error; whether it was regular.
@@ -122,7 +142,7 @@ class StepInLanes(Lane):
         """The square of the tangential error."""
         square = self.code.number(0.0)
         for c in range(self.size):
-            scaled = self.projected[self.rates + c] * self.weight[c]
+            scaled = self.projected[self.slopes + c] * self.weight[c]
             square = square + scaled * scaled
         self.square[0] = square * share
 
@@ -132,10 +152,10 @@ class StepInLanes(Lane):
         scale_q = self.scale_q[0]
         scale_v = larger(self.scale_v[0], tiny)
         largest_q = largest_v = total = self.code.number(0.0)
-        for c in range(self.rates):
+        for c in range(self.slopes):
             self.rate[c] = select(pending, self.projected[c], self.rate[c])
         for c in range(size):
-            delta = self.projected[self.rates + size + c]
+            delta = self.projected[self.slopes + size + c]
             total = total + delta
             moved = select(pending, self.z[c] + delta, self.z[c])
             self.z[c] = moved

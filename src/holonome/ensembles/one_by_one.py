@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holonome.ensembles.along import PASSAGE
+from holonome.ensembles.along_alone import kept_of_motion
 from holonome.ensembles.lane import HEAD
 from holonome.errors import HolonomeError
+from holonome.problem.event import Event
 from holonome.solving.solve import solve
 
 if TYPE_CHECKING:
     from holonome.ensembles.study import Study
 
 
-def solve_member(study: Study, inputs: np.ndarray) -> tuple[np.ndarray, float, int, int, str, bool]:
-    """What is observed, (times, numbers); where the run ended; the event that ended it, or −1; its steps; why
-    it failed; and whether it succeeded.
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """What a member alone gives: what is observed, (times, numbers); what is kept of the whole motion; where
+    it ended; the event that ended it, or −1; its steps; how often the rank fell; why it failed; and whether
+    it succeeded.
     """
+
+    values: np.ndarray
+    along: np.ndarray
+    end: float = np.nan
+    event: int = -1
+    steps: int = 0
+    singular: int = 0
+    message: str = ""
+    success: bool = False
+
+
+def solve_member(study: Study, inputs: np.ndarray) -> Alone:
+    """Compute it; what fails is told, not raised."""
     count = 1 if study.times is None else study.times.size
     values = np.full((count, study.observed.size), np.nan)
+    along = np.full(len(study.observed.names_along), np.nan)
     try:
         sol, event = _solution(study, inputs)
+        if sol.success and along.size:
+            along = kept_of_motion(study.observed, sol, len(study.observed.events))
     except (HolonomeError, ValueError, ArithmeticError) as error:
-        return values, np.nan, -1, 0, str(error) or type(error).__name__, False
-    steps = sol.steps + sol.rejections
+        return Alone(values, along, message=str(error) or type(error).__name__)
     if study.times is None:
         if sol.success:
             values[0] = _observed(study, sol, np.array([-1]))[0]
@@ -35,8 +55,9 @@ def solve_member(study: Study, inputs: np.ndarray) -> tuple[np.ndarray, float, i
         reached = np.flatnonzero(sol.t[rows] == study.times) if sol.t.size else np.zeros(0, int)
         if reached.size:
             values[reached] = _observed(study, sol, rows[reached])
-    end = _end(sol, event)
-    return values, end, event, steps, "" if sol.success else sol.message, bool(sol.success)
+    steps, singular = sol.steps + sol.rejections, len(sol.singular_times)
+    message = "" if sol.success else sol.message
+    return Alone(values, along, _end(sol, event), event, steps, singular, message, bool(sol.success))
 
 
 def sol_direction(sol: Any, inputs: np.ndarray) -> float:
@@ -61,9 +82,11 @@ def _solution(study: Study, inputs: np.ndarray) -> tuple[Any, int]:
         start = {"q0": y0[:n], "v0": None if study.at_rest else y0[n : 2 * n]}
         if system.states:
             start["s0"] = y0[2 * n :]
-    events = [replace(event, terminal=True) for event in study.observed.events]
+    own_events = [replace(event, terminal=True) for event in study.observed.events]
+    passages = [part for _, part in study.observed.along if part.kind == PASSAGE]
+    events = own_events + [Event(part.function, direction=part.direction) for part in passages]
     times = None
-    if not events:
+    if not own_events:
         low, high = min(t0, t1), max(t0, t1)
         own = np.zeros(0) if study.times is None else study.times
         own = own[(own >= low) & (own <= high)]
@@ -81,12 +104,13 @@ def _solution(study: Study, inputs: np.ndarray) -> tuple[Any, int]:
         atol=study.atol,
         t_eval=times,
         events=events or None,
+        dense_output=bool(study.observed.along),
         first_step=study.first_step,
         max_step=study.max_step,
         max_steps=study.max_steps,
         repair=study.repair,
     )
-    ended = [i for i, found in enumerate(sol.t_events or []) if len(found)]
+    ended = [i for i, found in enumerate((sol.t_events or [])[: len(own_events)]) if len(found)]
     return sol, ended[0] if ended and sol.status == 1 else -1
 
 

@@ -9,8 +9,10 @@ import casadi as ca
 import numpy as np
 
 from holonome.arguments import shown
-from holonome.ensembles.design import Design
+from holonome.ensembles.design import BY_NAME, STATE, Design
 from holonome.ensembles.lane import LAST
+from holonome.ensembles.observed import RESERVED, Observed
+from holonome.ensembles.samplers import MEMBER
 from holonome.ensembles.study import Study
 from holonome.solving import arguments
 
@@ -88,6 +90,32 @@ class FirstStart:
         return bool(symbols) and ca.depends_on(rows, ca.vertcat(*symbols))
 
 
+def refuse_twice(design: Design, observed: Observed, **given: Any) -> None:
+    """What is given and varies as well, and names that would stand for two things in the dataset."""
+    for argument, value in given.items():
+        if value is None:
+            continue
+        varied = [variation.name for variation in design.variations]
+        if argument in STATE:
+            twice = [argument] if argument in varied else []
+        elif argument in BY_NAME:
+            twice = [name for name in value if f"{argument}.{name}" in varied]
+        else:
+            twice = [name for name in value if name in varied]
+        if twice:
+            what = argument if argument in STATE else f"{argument}[{twice[0]!r}]"
+            raise ValueError(f"{what}: it varies by over as well, so this value has no effect; leave it out")
+    variables = [kept.name for kept in observed.kept(False)]
+    taken = {*variables, *RESERVED} - {MEMBER}
+    for variation in design.variations:
+        for what, name in (("name", variation.name), ("dimension", variation.dimension)):
+            if name in taken:
+                also = "in keep" if name in variables else "for results"
+                raise ValueError(
+                    f"over[{variation.name!r}]: the {what} {name!r} is taken {also}; rename one of them"
+                )
+
+
 def refuse_times(design: Design, t0: float, t1: float) -> None:
     """Members whose initial and final times are equal, or which run in different directions."""
     for variation in design.variations:
@@ -130,7 +158,9 @@ def usual_chunk(study: Study, device: Any) -> int:
     little memory and it is often told how far it is.
     """
     times = 1 if study.times is None else study.times.size
-    size = 8 * (times * study.observed.size + LAST + study.system.state_size)
+    size = 8 * (
+        times * study.observed.size + LAST + study.system.state_size + len(study.observed.names_along)
+    )
     if device == "cuda" and not study.obstacle:
         return max(1, min(_ON_CARD, 16 * _BYTES // size))
     few = max(_FEWEST, -(-study.design.members // _CHUNKS))

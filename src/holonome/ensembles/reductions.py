@@ -75,7 +75,7 @@ def read_reduction(given: Any, observed: Observed, store: Any) -> Reduction | No
         raise ValueError("reduce: a store keeps all members; leave one of them out")
     if given is True:
         return Reduction()
-    names = [quantity.name for quantity in observed.quantities]
+    names = [kept.name for kept in observed.kept(False)]
     if not isinstance(given, Mapping) or not set(given) <= set(names):
         raise ValueError(
             f"reduce: {shown(given)}; give True, or a dict with edges of histograms for {', '.join(names)}"

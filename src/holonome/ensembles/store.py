@@ -31,7 +31,7 @@ except ImportError:  # on Windows two processes may compute the same chunk; what
 _LONGEST = 240
 """Bytes of a message."""
 
-_NUMBERS = {"end": float, "event": np.int16, "steps": np.int32}
+_NUMBERS = {"end": float, "event": np.int16, "steps": np.int32, "singular": np.int16}
 _WAIT = 0.2
 _MARKS = "progress"
 """A group in the store, in whose folder the marks lie."""
@@ -39,6 +39,25 @@ _MARKS = "progress"
 
 class OtherStudy(HolonomeError, ValueError):
     """The store holds results of something else."""
+
+
+class UnwritableStore(HolonomeError, OSError):
+    """The store cannot be made, read or written: no such folder, no permission, no space left."""
+
+
+@contextlib.contextmanager
+def _told(folder: Path | str, doing: str) -> Iterator[None]:
+    """Errors of the disk, with what they mean for the study."""
+    try:
+        yield
+    except HolonomeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnwritableStore(
+            f"store: {str(folder)!r} cannot be {doing}: {reason}; chunks that are complete stay, and a later "
+            "run goes on from there"
+        ) from error
 
 
 def _zarr() -> Any:
@@ -60,6 +79,11 @@ class Store:
     def opened(cls, folder: str, study: Study, chunk: int) -> Store:
         """The store in this folder, made if there is none; OtherStudy if it belongs to another study."""
         _zarr()
+        with _told(folder, "opened"):
+            return cls._opened_in(folder, study, chunk)
+
+    @classmethod
+    def _opened_in(cls, folder: str, study: Study, chunk: int) -> Store:
         path = Path(folder)
         marks = path / _MARKS
         if path.exists() and not marks.exists() and any(path.iterdir()):
@@ -83,11 +107,11 @@ class Store:
         group = _zarr().open_group(self.folder, mode="a")
         group.require_group(_MARKS)
         times = () if study.times is None else (study.times.size,)
-        over_time = ("t",) * len(times)
-        for quantity in study.observed.quantities:
-            own = (quantity.size,) if quantity.labels else ()
-            names = ("state" if quantity.name in "sx" else "coordinate",) * len(own)
-            self._array(group, quantity.name, float, (*times, *own), (*over_time, *names))
+        for kept in study.observed.kept(bool(times)):
+            own = (len(kept.labels),) if kept.labels else ()
+            names = ("state" if kept.name in "sx" else "coordinate",) * len(own)
+            over_time = ("t",) * kept.over_time
+            self._array(group, kept.name, float, (*times * kept.over_time, *own), (*over_time, *names))
         for name, kind in _NUMBERS.items():
             self._array(group, name, kind, (), ())
         self._array(group, "message", np.uint8, (_LONGEST,), ("letter",))
@@ -150,13 +174,16 @@ class Store:
         }
         names = [name for name in group.array_keys() if not name.startswith("over.")]
         kept = {name: group[name][span] for name in names if name not in (*_NUMBERS, "message", "t")}
-        end, event, steps = (group[name][span] for name in _NUMBERS)
-        return Rows(kept, end, event, steps, messages)
+        numbers = {name: group[name][span] for name in _NUMBERS}
+        return Rows(kept=kept, messages=messages, **numbers)
 
     def write(self, first: int, rows: Rows) -> None:
         """Keep a chunk; nothing happens if it is there."""
-        if self.is_done(first):
-            return
+        with _told(self.folder, "written"):
+            if not self.is_done(first):
+                self._write(first, rows)
+
+    def _write(self, first: int, rows: Rows) -> None:
         group, span = self._opened(), slice(first, first + rows.count)
         for name, values in rows.kept.items():
             group[name][span] = values

@@ -29,13 +29,14 @@ MOST_STEPS = 100_000
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Results of some members, one a row: what is kept, by name; where the run ended; the event that ended
-    it, or −1; steps tried; and why some failed, by row.
+    it, or −1; steps tried; how often the rank of the constraints fell; and why some failed, by row.
     """
 
     kept: dict[str, np.ndarray]
     end: np.ndarray
     event: np.ndarray
     steps: np.ndarray
+    singular: np.ndarray
     messages: dict[int, str]
 
     @property
@@ -137,7 +138,7 @@ class Study:
             self.settings,
             times,
             out,
-            np.full((count, LAST + self.system.state_size), np.nan),
+            np.full((count, LAST + self.system.state_size + len(self.observed.names_along)), np.nan),
         )
 
     def rows(self, first: int, count: int, march: Callable[[Job], None] | None, threads: int = 1) -> Rows:
@@ -151,18 +152,20 @@ class Study:
         status = job.last[:, 0]
         good = (status == DONE) | (status == EVENT)
         messages = dict[int, str]()
-        values = self._values(job, good)
+        values, along = self._values(job, good), job.last[:, LAST + self.system.state_size :].copy()
+        along[~good] = np.nan
         end, event = job.last[:, 1].copy(), np.where(status == EVENT, job.last[:, 3], -1.0)
-        steps = job.last[:, 2].copy()
+        steps, singular = job.last[:, 2].copy(), job.last[:, 4].copy()
         left = [row for row in np.flatnonzero(~good).tolist() if row not in failures]
 
         def alone(row: int) -> None:
             if Interruption.requested:
                 return
             found = solve_member(self, self._inputs_of(columns[row]))
-            values[row], end[row], event[row], steps[row] = found[:4]
-            if not found[5]:
-                messages[row] = found[4] or "failed"
+            values[row], along[row], end[row] = found.values, found.along, found.end
+            event[row], steps[row], singular[row] = found.event, found.steps, found.singular
+            if not found.success:
+                messages[row] = found.message or "failed"
 
         if threads > 1 and len(left) > 1:
             with ThreadPoolExecutor(threads) as pool:
@@ -171,9 +174,11 @@ class Study:
             for row in left:
                 alone(row)
         for row, message in failures.items():
-            values[row], end[row], steps[row], messages[row] = np.nan, np.nan, 0, message
-        kept = self.observed.split(values, self.times is not None)
-        return Rows(kept, end, event.astype(np.int16), steps.astype(np.int32), messages)
+            values[row], along[row], end[row], messages[row] = np.nan, np.nan, np.nan, message
+            steps[row] = singular[row] = 0
+        kept = self.observed.split(values, along, self.times is not None)
+        whole = event.astype(np.int16), steps.astype(np.int32), np.nan_to_num(singular).astype(np.int16)
+        return Rows(kept, end, *whole, messages)
 
     def _inputs_of(self, values: np.ndarray) -> np.ndarray:
         inputs = self.base.copy()
@@ -186,7 +191,7 @@ class Study:
             return job.out
         values = np.full((job.members, 1, self.observed.size), np.nan)
         if good.any():
-            inputs = job.last[good, 1], job.last[good, LAST:]
+            inputs = job.last[good, 1], job.last[good, LAST : LAST + self.system.state_size]
             parameters = self._parameters(job, good)
             values[good, 0] = self.observed.evaluate(self.system, *inputs, parameters)
         return values

@@ -31,6 +31,11 @@ Deviations from the paper, where it is wrong.  P Pᵀ = I + QᵀQ, not I (Remark
 0 instead of P r = 0, and (2.23) … (2.26) follow it; they drop the factor (I + QᵀQ)⁻¹ as well.  Remark 3.1
 would need the annihilator of M⁻¹Gᵀ; with r₂ as above nothing of it is needed.
 
+CS needs nothing of a step but its residuals, so that Radau methods can take it as well: each of their stages
+has the P of its own position, all of a step the same Y, and the multipliers, which no stage knows, are s at
+the point of the matrix.  CM would need a P for each predicted stage: one P for all of them errs by O(h) in
+Gᵀλ, and with it the order is lost.  So CM is for BDF.
+
 With velocity constraints C has the rows of G first, then theirs; the elimination of Cᵀ contains that of
 Gᵀ.  Rows that depend on those before them are left out.
 
@@ -126,7 +131,11 @@ class CoordinateSplit(Formulation):
     error_test: str = "xw"
     mean: str = "independent"
     offers: ClassVar[tuple[str, ...]] = ("residual",)
-    for_bdf: ClassVar[bool] = True
+
+    @property
+    def for_bdf(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """CM fixes P at the one prediction that a step of BDF has; CS evaluates it wherever it is asked."""
+        return self.iteration == "CM"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -27,7 +27,7 @@ from the diagonal, so that this row says that its multiplier does not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,6 +140,11 @@ def rate_of_states(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> c
     return dy["s"] - at(model, model.r, y)
 
 
+def equations_of_motion(model: Model, y: dict[str, ca.SX], dy: dict[str, ca.SX]) -> ca.SX:
+    """q′ − v = 0, M v′ + Cᵀ λ − f = 0 and s′ − r = 0."""
+    return ca.vertcat(dy["q"] - y["v"], balance(model, y, dy["v"]), rate_of_states(model, y, dy))
+
+
 def tested(which: str, model: Model, size: int) -> np.ndarray:
     """A mask over the unknowns: positions, positions and velocities, or all; first-order states always."""
     n, state = model.n, model.y.numel()
@@ -167,6 +172,14 @@ def residual_of(
     tests = tested(error_test, model, size), tested(newton_test, model, size)
     powers: dict[str, Any] = {"row_powers": behind - 1, "column_powers": behind}
     return Residual(Y, dY, F, groups, *tests, multipliers, **powers | others)
+
+
+def elimination_plan(matrix: ca.SX, groups: Sequence[Sequence[int]]) -> sparse.Plan:
+    """In which order compiled loops eliminate: one group of unknowns after the other."""
+    stages, pattern = np.zeros(matrix.shape[0], int), matrix.sparsity()
+    for number, group in enumerate(groups):
+        stages[list(group)] = number
+    return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
 
 
 class ImplicitKernels:
@@ -216,10 +229,7 @@ class ImplicitKernels:
 
     @made_once
     def _plan(self) -> sparse.Plan:
-        stages, pattern = np.zeros(self.size, int), self._matrix.sparsity()
-        for number, group in enumerate(self.residual.groups):
-            stages[group] = number
-        return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
+        return elimination_plan(self._matrix, self.residual.groups)
 
     @made_once
     def _elimination(self) -> Elimination | None:

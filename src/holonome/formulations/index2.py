@@ -13,7 +13,7 @@ import casadi as ca
 from holonome.arguments import check_fields
 from holonome.equations.model import Model
 from holonome.formulations.contract import Formulation
-from holonome.formulations.implicit import Residual, at, balance, rate_of_states, residual_of, unknowns
+from holonome.formulations.implicit import Residual, at, equations_of_motion, residual_of, unknowns
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ class Index2(Formulation):
     def residual(self, model: Model) -> Residual:
         Y, dY, y, dy = unknowns(model)
         F = ca.vertcat(
-            dy["q"] - y["v"],
-            balance(model, y, dy["v"]),
-            rate_of_states(model, y, dy),
+            equations_of_motion(model, y, dy),
             at(model, model.w, y),
         )
         return residual_of(model, Y, dY, F, self.error_test, "qv", model.rows)

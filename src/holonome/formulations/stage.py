@@ -16,7 +16,7 @@ follows from others: subtracted from the diagonal, it keeps the multiplier as it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from numba import njit
 from holonome.algebra import dense, sparse
 from holonome.algebra.elimination import Elimination
 from holonome.equations.model import Model
-from holonome.formulations.implicit import EMITTED_UP_TO
+from holonome.formulations.implicit import EMITTED_UP_TO, elimination_plan
 from holonome.machine.calls import call
 from holonome.machine.compiled import made_once
 from holonome.machine.context import OK, SINGULAR
@@ -101,9 +101,12 @@ class StageKernels:
 
     @made_once
     def _plan(self) -> sparse.Plan:
-        stages, pattern = np.zeros(self.size, int), self._matrix.sparsity()
-        stages[list(self.stage.multipliers)] = 1
-        return sparse.Plan(pattern.colind(), pattern.row(), stages.tolist())
+        return elimination_plan(self._matrix, self._groups)
+
+    @property
+    def _groups(self) -> tuple[Sequence[int], Sequence[int]]:
+        multipliers = self.stage.multipliers
+        return [i for i in range(self.size) if i not in multipliers], multipliers
 
     def _kernel(self, what: str, out: ca.SX, margin: ca.SX | None = None) -> int:
         z = ca.vertcat(self.stage.h, self._e)
@@ -114,10 +117,8 @@ class StageKernels:
     def newton(self) -> int:
         if self.sparse:
             return 0
-        multipliers = self.stage.multipliers
-        others = [i for i in range(self.size) if i not in multipliers]
         try:
-            elimination = Elimination(self._matrix, (others, multipliers))  # type: ignore[arg-type]
+            elimination = Elimination(self._matrix, self._groups)  # type: ignore[arg-type]
         except ArithmeticError:
             return 0
         change = elimination.solve(ca.densify(self.stage.F), ca.vertcat(*elimination.values))

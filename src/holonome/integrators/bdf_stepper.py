@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from holonome.formulations.implicit import FormulationState
 from holonome.integrators import bdf_steps
 from holonome.integrators.bdf_steps import BDFState
 from holonome.integrators.contract import fill_behind
@@ -14,7 +13,6 @@ from holonome.integrators.dassl import MOST
 from holonome.integrators.dense_output import EarlierStepOutput
 from holonome.integrators.loop import OWN, STEP_COLUMNS, RunState
 from holonome.integrators.residual_stepper import ResidualStepper
-from holonome.machine.calls import run_kernel
 
 
 def history_fields(size: int, one: int) -> dict[str, Any]:
@@ -81,25 +79,6 @@ class BDFStepper(ResidualStepper):
         }
         return [(BDFState, fields)]
 
-    def finish_layout(self, memory: np.ndarray) -> None:
-        """Some vectors lie in the formulation's own memory."""
-        record = BDFState.of(memory, OWN)
-        for name, offset in self.compiled.borrowed.items():
-            record[name] = record["block"] + offset
-
-    def _fill(
-        self, memory: np.ndarray, context: np.ndarray, t0: float, shown: np.ndarray, rate: np.ndarray
-    ) -> None:
-        super()._fill(memory, context, t0, shown, rate)
-        compiled = self.compiled
-        if compiled.prediction:
-            start, block = (BDFState.vector(memory, name, OWN) for name in ("yy", "block"))
-            FormulationState.set(block, fresh=1)
-            run_kernel(compiled.prediction, t0, start.copy(), block, context, np.zeros(compiled.size))
-            masks = {test: BDFState.vector(memory, f"{test}_mask", OWN) for test in ("error", "newton")}
-            counts = {f"{test}_count": np.count_nonzero(mask) for test, mask in masks.items()}
-            BDFState.set(memory, OWN, **counts)  # the split says what is tested
-
     def known_times(self, t0: float) -> np.ndarray | None:
         if not self.integrator.order:
             return None
@@ -130,10 +109,7 @@ class BDFStepper(ResidualStepper):
         return rows[:, : self.columns]
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
-        counts, compiled = matrix_counts(memory), self.compiled
-        if compiled.prediction:
-            counts["splits"] = compiled.splits(BDFState.vector(memory, "block", OWN))
-        return counts
+        return matrix_counts(memory) | self.count_splits(memory)
 
     def cost(self, memory: np.ndarray) -> float:
         run, (evaluation, factorization) = RunState.of(memory), self.compiled.instructions

@@ -318,8 +318,9 @@ def _refuse_false_invariants(values: np.ndarray, t: float) -> None:
 
     ``values`` are invariants, their rates, and the terms of these.
     """
+    rounding = 1e-14 * np.max(values[2], initial=0.0)
     for i, (_, rate, terms) in enumerate(values.T):
-        if abs(rate) > 1e-6 * terms:
+        if abs(rate) > 1e-6 * terms + rounding:
             raise ModelError(
                 f"invariant: entry {i} changes along the motion, at the rate {rate:.3g} at t = {t:.6g}; it "
                 "is no "

@@ -111,7 +111,7 @@ class RadauStepper(ResidualStepper):
                 "steps it looks; with Radau() use GGL(), Index1(), Index2(), Index3() or "
                 "CoordinateProjection()"
             )
-        if self.index1:
+        if self.index1 or self.compiled.prediction:
             self.columns = self.system.state_size
 
     @property
@@ -134,10 +134,15 @@ class RadauStepper(ResidualStepper):
         fewest, most = self.integrator.stages
         residual, size = self.compiled.residual, self.compiled.size
         index3 = bool(np.any(residual.column_powers > 1))
-        fields |= self.tests(np.ones(size) if index3 else residual.newton_tested) | {
+        newton_mask = np.ones(size) if index3 else residual.newton_tested.copy()
+        if self.compiled.prediction:
+            newton_mask[system.state_size :] = 0.0  # multipliers follow from what is iterated
+        fields |= self.tests(newton_mask) | {
             "rows": system.m,
             "index3": index3,
-            "moving": system.state_size if self.index1 else size,
+            "moving": self.columns if self.columns == system.state_size else size,
+            "by_rate": self.index1,
+            "prediction": self.compiled.prediction,
             "accelerations": residual.accelerations,
             "rate_kernel": found.derivative,
             "dense_rate": dense_derivative.address,
@@ -197,7 +202,7 @@ class RadauStepper(ResidualStepper):
 
     def counts(self, memory: np.ndarray) -> dict[str, int]:
         names = ("njev", "nlu", "newton_failures", "error_failures")
-        return dict(zip(names, _read_counts(memory), strict=True))
+        return dict(zip(names, _read_counts(memory), strict=True)) | self.count_splits(memory)
 
     def cost(self, memory: np.ndarray) -> float:
         run = RunState.of(memory)

@@ -90,6 +90,18 @@ def complete(w, context, t, y):
 
 
 @njit(cache=True, error_model="numpy")
+def _multipliers_of(w, context, t):
+    """What the point in ``y`` needs beside the unknowns that are iterated; returns a status."""
+    s = w.s
+    if s.prediction == 0:
+        return complete(w, context, t, w.y)
+    status = call(s.prediction, t, w.y, w.block, context, w.delta)
+    for i in range(w.state, w.size):
+        w.y[i] = w.delta[i - w.state]
+    return status
+
+
+@njit(cache=True, error_model="numpy")
 def factor_matrices(w, context, t, h):
     """Factor the Newton matrices at the point in ``y``; returns a status."""
     s = w.s
@@ -98,7 +110,7 @@ def factor_matrices(w, context, t, h):
     s.nlu += (s.stages + 1) // 2
     s.spent += s.of_factors + (s.stages - 1) // 2 * s.of_complex_factors
     if w.moving < w.size:
-        status = complete(w, context, t, w.y)
+        status = _multipliers_of(w, context, t)
         if status != OK:
             return status
     status, s.kind = newton.evaluate_matrix(w, context, t, eigenvalues[0] / h)

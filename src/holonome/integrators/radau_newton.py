@@ -8,7 +8,9 @@ import math
 
 from numba import njit
 
+from holonome.formulations.implicit import formulation_state
 from holonome.integrators import newton
+from holonome.integrators.radau_control import set_weights
 from holonome.integrators.radau_matrices import factor_matrices, solve_blocks
 from holonome.integrators.radau_state import table_of
 from holonome.machine.calls import call, call_either, shift
@@ -75,7 +77,7 @@ def evaluate_residual(w, context, t, point, out):
     s = w.s
     w.run.nfev += 1
     s.spent += s.of_residual
-    if w.moving == w.size:
+    if not s.by_rate:
         return call(w.residual_kernel, t, point, w.block, context, out)
     status, dy = call_either(s.rate_kernel, s.dense_rate, t, point, point, context, out), shift(point, w.size)
     for k in range(w.moving):
@@ -103,6 +105,8 @@ def _new_matrices(w, context, t, h):
             w.y[w.size + k] = s.rate[k]
         status = factor_matrices(w, context, t, h)
     if status == OK:
+        if s.prediction != 0:
+            set_weights(w, h)
         s.have_matrix = 1
         s.h_of_matrix = h
         s.stages_of_matrix = s.stages
@@ -199,11 +203,32 @@ def _iterate(w, context, t, h):
 
 
 @njit(cache=True, error_model="numpy")
+def _split(w, context, t, h):
+    """See at the beginning of a step whether the coordinates are still well split; all its stages go by the
+    same split, with the matrices of their own positions.  Returns a status.
+    """
+    s, state = w.s, formulation_state(w.block)
+    for k in range(w.size):
+        w.y[k] = w.now[k]
+        w.y[w.size + k] = s.rate[k]
+    state.fresh = 1
+    status = call(s.prediction, t, w.y, w.block, context, w.delta)
+    if state.changed:
+        s.have_matrix = 0
+    set_weights(w, h)
+    return status
+
+
+@njit(cache=True, error_model="numpy")
 def find_stages(w, context, t, h):
     """Solve for Z, with new matrices if there are none for this step or the old ones fail; returns (status,
     converged).
     """
     s = w.s
+    if s.prediction != 0:
+        status = _split(w, context, t, h)
+        if status != OK:
+            return status, False
     while True:
         _predict(w, h)
         fresh = not (s.have_matrix and s.h_of_matrix == h and s.stages_of_matrix == s.stages)

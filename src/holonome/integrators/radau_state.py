@@ -20,7 +20,9 @@ class RadauState(TestingState):
     rows: Whole  # numbers of λ
     index3: Whole
     accelerations: Whole  # whether the unknowns after λ are the accelerations
-    moving: Whole  # unknowns that are iterated: all, or q, v, s where y′ = f(t, y) is evaluated instead of F
+    moving: Whole  # unknowns that are iterated: all, or q, v and s
+    by_rate: Whole  # whether y′ = f(t, y) is evaluated instead of F
+    prediction: Whole  # of a split of coordinates and its multipliers; 0: there is none
     complex_count: Whole
     complex_room: Whole  # doubles of a complex factorization
     complex_factors_kernel: Whole

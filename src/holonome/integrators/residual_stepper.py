@@ -10,7 +10,7 @@ import numpy as np
 
 from holonome.dynamics.kernels import dense_projection, kernels
 from holonome.dynamics.projection import projection_kernels
-from holonome.formulations.implicit import ImplicitKernels
+from holonome.formulations.implicit import FormulationState, ImplicitKernels
 from holonome.integrators.contract import (
     Beginning,
     Integrator,
@@ -23,6 +23,7 @@ from holonome.integrators.contract import (
 from holonome.integrators.dense_output import EarlierStepOutput
 from holonome.integrators.loop import OWN
 from holonome.integrators.start_check import check_start
+from holonome.machine.calls import run_kernel
 from holonome.machine.context import LEFT_OUT_SHIFT, OK
 
 
@@ -137,6 +138,31 @@ class ResidualStepper(Stepper):
         start[:] = initial_unknowns(self.system, self.compiled, context, t0, shown, rate)
         begin = self.given[0].start
         memory[begin : begin + self.columns] = start[: self.columns]
+        self._first_split(memory, context, t0)
+
+    def finish_layout(self, memory: np.ndarray) -> None:
+        """Some vectors lie in the formulation's own memory."""
+        record = self.layout.of(memory, OWN)
+        for name, offset in self.compiled.borrowed.items():
+            record[name] = record["block"] + offset
+
+    def _first_split(self, memory: np.ndarray, context: np.ndarray, t0: float) -> None:
+        """Split the coordinates at the start, where a formulation does."""
+        compiled = self.compiled
+        if compiled.prediction:
+            start, block = (self.layout.vector(memory, name, OWN) for name in ("yy", "block"))
+            FormulationState.set(block, fresh=1)
+            run_kernel(compiled.prediction, t0, start.copy(), block, context, np.zeros(compiled.size))
+            masks = {test: self.layout.vector(memory, f"{test}_mask", OWN) for test in ("error", "newton")}
+            counts = {f"{test}_count": np.count_nonzero(mask) for test, mask in masks.items()}
+            self.layout.set(memory, OWN, **counts)  # the split says what is tested
+
+    def count_splits(self, memory: np.ndarray) -> dict[str, int]:
+        """How often the split of the coordinates was changed, where there is one."""
+        compiled = self.compiled
+        if not compiled.prediction:
+            return {}
+        return {"splits": compiled.splits(self.layout.vector(memory, "block", OWN))}
 
     def failed_state(self, memory: np.ndarray) -> np.ndarray:
         return self.layout.vector(memory, "yy", OWN)[: self.system.state_size].copy()

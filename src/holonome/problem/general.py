@@ -111,6 +111,7 @@ class HigherIndex:
     states: Mapping[str, float] = {}
     invariant_count = 0
     projects = False
+    orders_of_states = ()
     solves = False
     contacts: tuple[()] = ()
 
@@ -298,6 +299,10 @@ class HigherIndex:
                 raise ValueError("v0: a problem of index 2 has no velocities; leave it out")
             return x.copy()
         return np.concatenate([x, np.zeros(self.n) if v0 is None else vector("v0", v0, self.n, "components")])
+
+    def start_state(self, t0: float, x0: Any, v0: Any, s0: Any, repair: bool = False) -> np.ndarray:
+        """A state from the user's initial values at a time."""
+        return self.full_state(x0, v0, s0)
 
     def require_consistent(self, t0: float, state: np.ndarray) -> None:
         """The start must satisfy g = 0 (2.3b), and for index 3 g′ = 0 (4.3b)."""

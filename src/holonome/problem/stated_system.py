@@ -68,6 +68,12 @@ class StatedSystem(CompiledSystem):
         s = list(self.states.values()) if s0 is None else vector("s0", s0, k, "states")
         return np.concatenate((q, v, s))
 
+    def start_state(
+        self, t0: float, q0: Any, v0: Any = None, s0: Any = None, repair: bool = False
+    ) -> np.ndarray:
+        """A state from the user's initial values at a time; it need not satisfy the constraints yet."""
+        return self.full_state(q0, v0, s0)
+
     def event_function(self, role: str, function: Callable) -> UserFunction:
         """An event, which may ask for accelerations and multipliers too."""
         further = dict(self.further_values)
@@ -183,6 +189,16 @@ class StatedSystem(CompiledSystem):
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
         return self.parameters.inputs
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the components that results have as x: all first-order states."""
+        return tuple(self.states)
+
+    @property
+    def orders_of_states(self) -> tuple[int, ...]:
+        """Of states that are derivatives of others, by which order; none are here."""
+        return ()
 
     @property
     def all_names(self) -> list[str]:

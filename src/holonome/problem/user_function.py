@@ -417,6 +417,8 @@ class Expression:
             if p is not None and len(list(p))
             else np.zeros(0)
         )
+        if "x" in further:
+            further["s"] = further["x"]
         rest = [
             further.get(name, np.zeros(self._function.size_in(i)))
             for i, name in enumerate(("s", "w", "lam"), start=4)

@@ -126,8 +126,10 @@ class Solution(Evaluated, NamedResult):
 
     @property
     def x(self) -> np.ndarray:
-        """Components of the solution of an :class:`holonome.ODE`, (n, points)."""
-        return self.s
+        """Components of the solution of an :class:`holonome.ODE`, or the variables of a
+        :class:`holonome.DAE`, (n, points).
+        """
+        return self.s[: len(self.system.variables)]
 
     @property
     def y(self) -> np.ndarray:

@@ -16,13 +16,14 @@ import numpy as np
 
 from holonome.equations.program import Program
 from holonome.problem.contact import ContactPlan
+from holonome.problem.dae import DAE
 from holonome.problem.drawing import GROUPS, SINGLE, Drawing
 from holonome.problem.ode import ODE
 from holonome.problem.parameters import Parameters
 from holonome.problem.system import System
 from holonome.tracing import argument_names, trace, traced
 
-_KINDS = {"System": System, "ODE": ODE}
+_KINDS = {"System": System, "ODE": ODE, "DAE": DAE}
 _KEPT = ("name", "n", "names", "constraint_names", "states", "unknowns", "inertial")
 _LATER = ("lines", "circles", "symbols", "tracks", "arrows")
 """Parts of drawings that files of earlier versions do not have."""
@@ -44,7 +45,7 @@ def as_text(system: System) -> str:
         return ""
     text = json.dumps(
         {
-            "kind": "ODE" if isinstance(system, ODE) else "System",
+            "kind": next(kind for kind in ("DAE", "ODE", "System") if isinstance(system, _KINDS[kind])),
             **{
                 key: {name: np.asarray(value).tolist() for name, value in state[key].items()}
                 for key in ("parameters", "inputs")
@@ -53,7 +54,7 @@ def as_text(system: System) -> str:
             "contacts": list(zip(system.contacts.names, system.contacts.hypotheses, strict=True)),
             "functions": {role: program.as_dict() for role, program in state["traced"].items()},
         }
-        | {key: state[key] for key in _KEPT},
+        | {key: state[key] for key in (*_KEPT, "structure") if key in state},
         separators=(",", ":"),
     )
     return text if len(text) <= LONGEST else ""
@@ -87,8 +88,9 @@ def _rebuilt(state: Any, rows: int) -> System:
     size = Parameters(parameters, inputs).size
     sizes = {"t": 1, "q": n, "v": n, "p": size, "s": len(states), "w": len(unknowns), "lam": rows}
     programs = {role: _read_function(role, given, sizes) for role, given in state["functions"].items()}
-    if state["kind"] == "ODE" and n:
+    if state["kind"] != "System" and n:
         raise ValueError("an ODE has no coordinates")
+    structure = _structure(state["structure"], programs, len(states)) if state["kind"] == "DAE" else {}
     drawing = _drawing_from_data(state["drawing"], parameters, sizes) if state["drawing"] else None
     system = object.__new__(_KINDS[state["kind"]])
     system.__setstate__(
@@ -104,8 +106,36 @@ def _rebuilt(state: Any, rows: int) -> System:
             "traced": programs,
         }
         | names
+        | ({"structure": structure} if structure else {})
     )
     return system
+
+
+def _structure(data: Any, programs: Mapping[str, Program], states: int) -> dict[str, Any]:
+    """What a DAE knows of its equations: numbers of variables, orders of derivatives, names of equations."""
+    count = _whole(data["variables"], 1, states)
+    kept = programs["invariant"].outputs[0].rows if "invariant" in programs else 0
+    found = {
+        "variables": count,
+        "index": _whole(data["index"], 0, 10**6),
+        "differentiated": [_whole(times, 0, 10**6) for times in data["differentiated"]],
+        "algebraic": [_whole(j, 0, count - 1) for j in data["algebraic"]],
+        "second_order": [_whole(j, 0, count - 1) for j in data["second_order"]],
+        "orders": [_whole(order, 0, 10**6) for order in data["orders"]],
+    } | {key: _strings(data[key]) for key in ("hidden", "combined")}
+    if (
+        len(found["orders"]) != states
+        or len(found["hidden"]) != kept
+        or len(found["differentiated"]) != count
+    ):
+        raise ValueError("a DAE whose equations do not belong to its variables")
+    return found
+
+
+def _whole(data: Any, least: int, most: int) -> int:
+    if type(data) is not int or not least <= data <= most:
+        raise ValueError(f"{str(data)[:40]!r} is not a number from {least} to {most}")
+    return data
 
 
 def _contacts(data: Any) -> ContactPlan | None:

@@ -4,76 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from holonome.arguments import checked, shown
-from holonome.dynamics.kernels import dense_derivative, dense_multipliers, kernels
-from holonome.dynamics.state import State
-from holonome.dynamics.switched import SwitchedSystem, base_of
-from holonome.errors import HolonomeError, ModelError, StepFailed
+from holonome.dynamics.switched import SwitchedSystem
+from holonome.errors import HolonomeError, StepFailed
 from holonome.integrators import loop
-from holonome.integrators.loop import RunState
-from holonome.machine.calls import run_kernel
-from holonome.machine.context import OK, SINGULAR
 from holonome.problem.event import as_events
-from holonome.results.impacts import Impacts
-from holonome.results.pieces import Piece
-from holonome.results.solution import Solution
 from holonome.solving import arguments
-from holonome.solving.carry_out import REFUSED, consistent_start, new_stepper
+from holonome.solving.carry_out import REFUSED, consistent_start
 from holonome.solving.diagnosis import message
 from holonome.solving.first_use import announce_first_use
 from holonome.solving.forward_pieces import ForwardPieces, Place
 from holonome.solving.forward_run import ForwardRun
 from holonome.solving.methods import Method, resolve
 from holonome.solving.moment import Interrupted
-from holonome.solving.now import Now, single
+from holonome.solving.readings import Readings, T
 from holonome.solving.run import Outcome, Task
-from holonome.solving.tolerances import default_tolerance
+from holonome.solving.snapshot import Snapshot
+from holonome.solving.task import checked_stepper, tolerances
 from holonome.solving.turns import Turns, in_turn
 
 _A_WHILE = 1.0
 """A length of time, where a method or a tolerance depends on that of a run, which is not known."""
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """All that a :class:`Simulator` remembers at an instant: ``sim.restore(snapshot)`` goes on from there, to
-    the same digits.  It pickles, and may be restored by another simulator of the same system and settings.
-
-    Attributes
-    ----------
-    t
-        The time.
-
-    Examples
-    --------
-    >>> import holonome as hn
-    >>> sim = hn.Simulator(hn.mechanisms.pendulum().system, [1, 0])
-    >>> before = sim.snapshot()
-    >>> sim.step(0.5)
-    >>> sim.restore(before)
-    >>> sim.t, before.t
-    (0.0, 0.0)
-    """
-
-    t: float
-    of: tuple = field(repr=False)
-    flat: np.ndarray = field(repr=False)
-    y: np.ndarray = field(repr=False)
-    clock: tuple = field(repr=False)
-    anew: bool = field(repr=False)
-    trusted: tuple | None = field(repr=False)
-    fired: tuple = field(repr=False)
-    size: int = field(repr=False)
-    changes: tuple = field(repr=False)
-    place: Place | None = field(repr=False)
-
-
-class Simulator:
+class Simulator(Readings):
     """A system or mechanism that is simulated step by step, with inputs that change on the way.
 
     ``sim.step(dt)`` goes on where the last step ended: the size of internal steps, their order,
@@ -175,19 +133,13 @@ class Simulator:
         self._repair = checked("repair", repair)
         name, chosen = resolve(method, system=system)
         t1 = t0 + _A_WHILE
-        stepper = new_stepper(system, name, chosen, t0, t1, projection, step)
-        if stepper.fixed_step:
-            arguments.refuse_for_fixed_step(name, first_step, max_step)
+        stepper = checked_stepper(system, name, chosen, t0, t1, projection, step, first_step, max_step)
         if stepper.known_times(t0) is not None:
             raise ValueError(
                 "method: BDF of constant order begins behind points known already; leave order out"
             )
-        y0 = system.full_state(q0, v0, s0)
-        rtol = arguments.relative_tolerance(rtol)
-        if atol is None:
-            atol = default_tolerance(system, y0, t0, t1, rtol)
-        else:
-            atol = arguments.absolute_tolerances(atol, system.n, system.levels, len(system.states))
+        y0 = system.start_state(t0, q0, v0, s0, self._repair)
+        rtol, atol = tolerances(system, y0, t0, t1, rtol, atol)
         task = Task(
             system,
             name,
@@ -263,7 +215,7 @@ class Simulator:
         run.t0, run.t1, run.fired = t, t, ()
         run.memory[:] = run.empty
         run.memory[run.stepper.given[0]] = y
-        run.memory[_T] = t
+        run.memory[T] = t
         self._anew, self._trusted, self.terminated = True, trusted, False
         self._clock = t, 0.0, 0
 
@@ -317,7 +269,7 @@ class Simulator:
     def _go_to(self, t1: float, inputs: dict[str, Any]) -> None:
         run, memory, anew = self._run, self._run.memory, self._anew
         at = run.stepper.given[0]
-        t, y, flat = memory[_T], memory[at].copy(), None
+        t, y, flat = memory[T], memory[at].copy(), None
         context = run.context[: run.kept].copy() if run.system.solves else None
         place = None
         if self._pieces is not None:
@@ -376,7 +328,7 @@ class Simulator:
         if run.system.solves:
             run.context[: run.kept] = context
         run.memory[run.stepper.given[0]] = y
-        run.memory[_T] = run.t0 = run.t1 = t
+        run.memory[T] = run.t0 = run.t1 = t
         self._anew = True
 
     def _forget_terminal(self) -> None:
@@ -476,7 +428,7 @@ class Simulator:
                     return
             else:
                 _, q0, v0, s0 = self._start(q0, v0, s0, start, speed, parameters)
-                y, at_rest = system.full_state(q0, v0, s0), v0 is None
+                y, at_rest = system.start_state(begin, q0, v0, s0, self._repair), v0 is None
             found = self._settled(y, at_rest, begin)
         except BaseException:
             if self._pieces is not None and place is not None:
@@ -492,156 +444,8 @@ class Simulator:
         if self._pieces is not None:
             self._pieces.system = system
 
-    @property
-    def t(self) -> float:
-        return self._run.memory.item(_T)
-
-    @property
-    def system(self) -> Any:
-        """The system, with the parameters and inputs of now."""
-        return base_of((self._run if self._pieces is None else self._pieces).present_system())
-
-    @property
-    def _solved(self) -> Any:
-        """What is solved at present: with the constraints of closed contacts."""
-        system = self._run.present_system()
-        return system.with_solved(self._run.context) if system.solves else system
-
-    @property
-    def p(self) -> Any:
-        """The parameters of now, ``sim.p.stiffness``."""
-        return self.system.p
-
-    @property
-    def u(self) -> Any:
-        """The inputs of now, ``sim.u.torque``."""
-        return self.system.u
-
-    @property
-    def _y(self) -> np.ndarray:
-        return self._run.memory[self._run.stepper.given[0]]
-
-    @property
-    def y(self) -> np.ndarray:
-        """Positions, velocities and first-order states together."""
-        return self._y.copy()
-
-    @property
-    def solution(self) -> Solution:
-        """A solution with this point alone, for pictures: ``hn.plot.plot_motion(sim.solution)``."""
-        counts = dict.fromkeys(("nfev", "steps", "rejections", "projections"), 0)
-        task = self._run.task
-        known = {"system": self.system, "method": task.name, "status": 0, "outcome": "a state"}
-        tolerances = {"rtol": task.rtol, "atol": task.atol}
-        points = {"t": np.array([self.t]), "states": self.y[np.newaxis]}
-        if self._pieces is not None:
-            points |= {"pieces": (Piece(0, self.system, self._solved),), "impacts": self.impacts}
-        return Solution({**known, **counts, **tolerances, **points})
-
-    @property
-    def q(self) -> np.ndarray:
-        return self._y[: self._n].copy()
-
-    @property
-    def v(self) -> np.ndarray:
-        return self._y[self._n : 2 * self._n].copy()
-
-    @property
-    def s(self) -> np.ndarray:
-        return self._y[2 * self._n :].copy()
-
-    x = s
-
-    @property
-    def state(self) -> State:
-        """The system at this state: ``sim.state.energy``, ``sim.state.derivative("a", by="u")``."""
-        y, n = self._y, self._n
-        parts = (y[:n].copy(), y[n : 2 * n].copy(), y[2 * n :].copy()) if n else (y.copy(),)
-        return State(self._solved, self.t, *parts)
-
-    @property
-    def a(self) -> np.ndarray:
-        n = self._n
-        return self._evaluated("derivative", self._run.system.state_size)[n : 2 * n]
-
-    @property
-    def lam(self) -> np.ndarray:
-        lam = self._evaluated("multipliers", self._run.system.m)
-        return self._run.system.own_multipliers(lam)
-
-    @property
-    def w(self) -> np.ndarray:
-        return self._evaluated("unknowns", len(self._run.system.unknowns))
-
-    def _evaluated(self, name: str, size: int) -> np.ndarray:
-        """The values of a kernel, in a context of its own, so that asking changes nothing."""
-        system, y, out = self._solved, self._y.copy(), np.zeros(size + 1)
-        if not size:
-            return out[:0]
-        compiled, zero = kernels(system), np.zeros(y.size + 2)
-        context = compiled.context(system)
-        status = run_kernel(getattr(compiled, name), self.t, y, zero, context, out)
-        if status == SINGULAR and name in _DENSE:
-            status = run_kernel(_DENSE[name].address, self.t, y, zero, context, out)
-        if status != OK:
-            raise ModelError(f"{name}: they cannot be evaluated at t = {self.t:.6g}")
-        return out[:size]
-
-    @property
-    def steps(self) -> int:
-        """Internal steps of the last step."""
-        return self._run.counts[1] if self._pieces is None else self._pieces.steps
-
-    @property
-    def t_events(self) -> list[np.ndarray]:
-        """Times of each event during the last step."""
-        if self._pieces is not None:
-            return [np.array(times) for times in self._pieces.found]
-        run = self._run
-        return run.events_in(run.collected().found)[0] or []
-
-    @property
-    def impacts(self) -> Impacts:
-        """The impacts during the last step."""
-        pieces = self._pieces
-        if pieces is None:
-            raise ModelError("impacts: the system has no contacts, and no event acts; give it contacts=[...]")
-        return pieces.impacts.impacts()
-
-    def contact(self, name: str) -> Any:
-        """A contact now: ``sim.contact("floor").force``, ``.gap``, ``.slip``, ``.status``."""
-        return single(self.solution.contact(name))
-
-    def joint(self, name: str) -> Any:
-        """Coordinates and rates of a joint of a mechanism, as numbers: ``sim.joint("A").angle``."""
-        return self._now.joint(name)
-
-    def body(self, name: str, frame: str | None = None) -> Any:
-        """A body of a mechanism: ``sim.body("tool").point("P")``."""
-        return self._now.body(name, frame)
-
-    def reaction(self, name: str, frame: str | None = None) -> Any:
-        """What a joint does to its second body: ``.force`` and ``.moment``."""
-        return self._now.reaction(name, frame)
-
-    def effort(self, name: str) -> Any:
-        """What a force, spring or drive of a mechanism exerts."""
-        return self._now.effort(name)
-
-    def power(self, name: str) -> Any:
-        """The power that a force, spring or drive of a mechanism puts in."""
-        return self._now.power(name)
-
-    @property
-    def _now(self) -> Now:
-        if self._pieces is not None:
-            return Now.of(self.solution)
-        return Now(self.system, self.t, self)
-
     def __repr__(self) -> str:
         return f"Simulator({self._run.system.name!r}, t={self.t:.9g}, method={self._run.task.name!r})"
 
 
-_T = RunState.places.t
 _KIND = ("system", "sizes", "parameters", "method", "step", "rtol", "atol", "events")
-_DENSE = {"derivative": dense_derivative, "multipliers": dense_multipliers}

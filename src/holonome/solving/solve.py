@@ -141,7 +141,7 @@ def solve(
     t0, t1 = arguments.time_span(t_span)
     name, chosen = resolve(method, motion, system)
     stepper = checked_stepper(system, name, chosen, t0, t1, projection, step, first_step, max_step)
-    y0 = stated_y0 = system.full_state(q0, v0, s0)
+    y0 = stated_y0 = system.start_state(t0, q0, v0, s0, repair)
     rtol, atol = tolerances(system, y0, t0, t1, rtol, atol)
     if motion == SMOOTH and np.all(np.isfinite(y0)):
         y0 = slow_start(system, t0, y0, abs(t1 - t0), rtol, atol)

@@ -24,6 +24,8 @@ _EQUILIBRIUM = 1e-10
 
 def default_tolerance(system: Any, y: np.ndarray, t0: float, t1: float, rtol: float) -> float | np.ndarray:
     """An absolute tolerance for every entry of the state, or one for all."""
+    if any(system.orders_of_states):
+        return _by_order(np.array(system.orders_of_states), y, abs(t1 - t0), rtol)
     n, levels, values = system.n, system.levels, y.tolist()
     q, v, s = values[:n], values[n : levels * n], values[levels * n :]
     sizes = [max(max(part), -min(part)) if part else 1.0 for part in (q, v, s)]
@@ -35,6 +37,16 @@ def default_tolerance(system: Any, y: np.ndarray, t0: float, t1: float, rtol: fl
     scales = [_rounded(size) for size in sizes]
     counts = (n, (levels - 1) * n, len(s))
     return _PART * rtol * np.repeat(scales, counts)
+
+
+def _by_order(orders: np.ndarray, y: np.ndarray, span: float, rtol: float) -> np.ndarray:
+    """Of first-order states that are variables and their derivatives, by the order of the derivative."""
+    sizes = [float(np.max(np.abs(y[orders == order]))) for order in range(np.max(orders) + 1)]
+    reach = sizes[1] * span if len(sizes) > 1 else 0.0
+    if sizes[0] <= _EQUILIBRIUM * reach:
+        sizes[0] = min(1.0, reach)
+    scales = [_rounded(max(size, sizes[0] / span**order)) for order, size in enumerate(sizes)]
+    return _PART * rtol * np.array(scales)[orders]
 
 
 def _estimated(system: Any, y: np.ndarray, t0: float, span: float, q: float, v: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ E. Eich, Convergence results for a coordinate projection method applied to mecha
 constraints, SIAM J. Numer. Anal. 30 (1993) 1467-1482.
 """
 
+from holonome.papers.eich_1993.invariants import higher_index
 from holonome.papers.eich_1993.orders import guided, largest_errors, order, theorems_3_1_and_3_2
 from holonome.papers.eich_1993.pendulum import table_3_1
 from holonome.papers.eich_1993.propagation import ProjectedBDF, error_propagation, kepler, remark_2_2
@@ -28,6 +29,7 @@ __all__ = [
     "gain",
     "gauss_newton",
     "guided",
+    "higher_index",
     "kepler",
     "largest_errors",
     "method",

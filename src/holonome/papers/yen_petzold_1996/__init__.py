@@ -21,7 +21,9 @@ is quoted.
 from holonome.papers.yen_petzold_1996.convergence import algorithm_2_1, theorem_3_1, theorem_4_1, theorem_4_2
 from holonome.papers.yen_petzold_1996.figures import figure_5_1, figure_5_3, figure_5_4, figure_5_6
 from holonome.papers.yen_petzold_1996.lemmas import lemma_2_2, lemma_3_1, lemma_4_1
+from holonome.papers.yen_petzold_1996.partitioning import equation_1_5
 from holonome.papers.yen_petzold_1996.runs import PAPER, counts, methods, simulate
+from holonome.papers.yen_petzold_1996.stages import radau
 from holonome.papers.yen_petzold_1996.statements import (
     bound_2_27,
     cost,
@@ -42,6 +44,7 @@ __all__ = [
     "cost",
     "counts",
     "driven_problem",
+    "equation_1_5",
     "figure_5_1",
     "figure_5_3",
     "figure_5_4",
@@ -52,6 +55,7 @@ __all__ = [
     "linear_constraints",
     "methods",
     "off_the_manifold",
+    "radau",
     "remark_2_2",
     "simulate",
     "step_conditions",
