@@ -27,11 +27,11 @@ END = 10.0
 MODELS = ("pendulum", "slider_crank")
 METHODS = {"dop853": (1e-6, 1e-7, 3e-8), "dopri5": (1e-7, 1e-8, 3e-9)}
 BLOCKS = (32, 64, 128, 256)
-LAST, SETTINGS = 4, 4
 
 
 def prepare(folder: Path, models: tuple[str, ...]) -> None:
     import holonome as hn
+    from holonome.ensembles.lane import LAST
     from holonome.machine.ptx import ptx
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,6 +41,7 @@ def prepare(folder: Path, models: tuple[str, ...]) -> None:
         system = made.system
         exact = hn.solve(system, (0, END), made.q0, made.v0, rtol=1e-13, t_eval=[END])
         about[name] = {
+            "first": LAST,
             "y0": system.full_state(made.q0, made.v0).tolist(),
             "p": system.parameters.flat.tolist(),
             "exact": [*exact.q[:, -1].tolist(), *exact.v[:, -1].tolist()],
@@ -78,10 +79,10 @@ def driver_alone() -> None:
 def measure(program: Any, known: dict[str, Any], rtol: float, block: int, members: int) -> dict[str, Any]:
     from holonome.machine.cuda import CardArray, card
 
-    size, found = len(known["y0"]), card()
+    size, first, found = len(known["y0"]), known["first"], card()
     inputs = [CardArray.of(array) for array in job(known, members)]
     settings = CardArray.of(np.array([rtol, np.inf, 0.0, 1e5] + [rtol] * size))
-    none, last = CardArray(8), np.empty((members, LAST + size))
+    none, last = CardArray(8), np.empty((members, first + size))
     out = CardArray(last.nbytes)
     resident, best = program.resident(block), np.inf
     for _ in range(2):
@@ -95,7 +96,7 @@ def measure(program: Any, known: dict[str, Any], rtol: float, block: int, member
     begin = time.perf_counter()
     out.read(last)
     copied = time.perf_counter() - begin
-    radius = np.hypot(last[:, LAST], last[:, LAST + 1])
+    radius = np.hypot(last[:, first], last[:, first + 1])
     return {
         "rtol": rtol,
         "block": block,
@@ -107,7 +108,7 @@ def measure(program: Any, known: dict[str, Any], rtol: float, block: int, member
         "done": int(np.sum(last[:, 0] == 1)),
         "steps": float(np.mean(last[:, 2])),
         "most_steps": float(np.max(last[:, 2])),
-        "error": float(np.max(np.abs(last[0, LAST:] - known["exact"]) / (1 + np.abs(known["exact"])))),
+        "error": float(np.max(np.abs(last[0, first:] - known["exact"]) / (1 + np.abs(known["exact"])))),
         "off_the_circle": float(np.max(np.abs(radius**2 - 1))) if size == 4 else None,
     }
 
