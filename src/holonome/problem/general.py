@@ -242,10 +242,14 @@ class HigherIndex:
         return other
 
     def kernel(
-        self, name: str, build: Callable[[Equations], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]]
+        self,
+        name: str,
+        build: Callable[[Equations], tuple[ca.SX, ca.SX, ca.SX, ca.SX | None]],
+        lean: bool = False,
     ) -> Kernel:
         """A compiled kernel (:mod:`holonome.machine.kernel`), made on first use: ``build`` gives its
-        inputs y, z, the column of results, and the margin of regularity.
+        inputs y, z, the column of results, and the margin of regularity.  ``lean`` is for systems, whose
+        long terms of parameters are taken out; these equations stand as they are.
         """
 
         def make() -> Kernel:

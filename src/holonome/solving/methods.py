@@ -66,12 +66,14 @@ class Method:
 
 
 def _what_fits(formulation: Formulation, integrator: Integrator) -> str:
-    """What each of two that do not fit together goes with, among those of the methods with a name."""
+    """What each of two that do not fit together goes with, among those of the methods with a name, as they are
+    made without arguments.
+    """
     known = [entry.method for entry in registry().values()]
     formulations = {
         type(method.formulation).__name__: None
         for method in known
-        if integrator.refuses(method.formulation) is None
+        if integrator.refuses(type(method.formulation)()) is None
     }
     integrators = {
         type(method.integrator).__name__: None
