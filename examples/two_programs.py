@@ -36,7 +36,7 @@ pieces = hn.solve_coupled(
 whole = hn.solve(crane.whole(), (0, 5), [0.0, 0.5, 0.0, np.pi / 2], rtol=1e-10)
 
 
-def program(t, q, v, force):  # moves the cart under a force that is given in time, and tells nothing else
+def program(t, q, v, force):  # moves the cart under a force that is given in time, and reports nothing else
     from scipy.integrate import solve_ivp
 
     run = solve_ivp(

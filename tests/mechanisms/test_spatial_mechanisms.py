@@ -121,10 +121,6 @@ def test_bennett_linkage_keeps_its_relation():
     assert len(m.redundant(example.start)) == 3
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="of the five rows of the loop three are left out; the other two lose rank where all five do not",
-)
 def test_bennett_linkage_runs_at_tight_tolerances():
     assert hn.solve(hn.mechanisms.bennett_linkage(), (0, 5), **TIGHT).success
 

@@ -117,6 +117,8 @@ def test_all_tables_and_figures_are_there():
         "theorem-3.1",
         "theorem-4.1",
         "lemma-2.2",
+        "radau",
+        "equation-1.5",
         "lemma-3.1",
         "lemma-4.1",
         "linear-constraints",

@@ -145,11 +145,14 @@ def test_levels_that_keep_failing_end_a_code():
 # Every script, at its smallest size
 
 QUICK = {
+    "bodies/first_result.py": ["--rounds", "1"],
     "bodies/speed.py": ["--quick", "--out", "OUT"],
     "chain.py": ["--quick", "--out", "OUT"],
     "dense.py": ["--quick"],
     "digits.py": ["record", "OUT", "--only", "pendulum / auto / points"],
     "ensembles.py": ["--quick", "--out", "OUT"],
+    "ensembles_peers.py": ["--quick", "--out", "OUT"],
+    "ensembles_store.py": ["--quick", "--out", "OUT"],
     "ensembles_gpu.py": ["prepare", "--quick", "FOLDER"],
     "first_use.py": ["--quick", "--out", "OUT"],
     "fixed_steps.py": ["--quick", "--out", "OUT"],

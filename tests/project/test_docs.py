@@ -112,6 +112,7 @@ def test_recipes_are_the_examples():
         "many_pendulums.py",
         "four_bar.py",
         "stewart_platform.py",
+        "prescribed_path.py",
     }
 
 

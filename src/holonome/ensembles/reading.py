@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import casadi as ca
@@ -98,6 +98,8 @@ def refuse_twice(design: Design, observed: Observed, **given: Any) -> None:
         varied = [variation.name for variation in design.variations]
         if argument in STATE:
             twice = [argument] if argument in varied else []
+        elif not isinstance(value, Mapping):
+            continue  # refused where it is read
         elif argument in BY_NAME:
             twice = [name for name in value if f"{argument}.{name}" in varied]
         else:

@@ -88,7 +88,7 @@ def distinct_names(argument: str, names: Any, count: int) -> list[str]:
 
 
 def require_one_meaning(kinds: Mapping[str, Sequence[str]]) -> None:
-    """No name may belong to two kinds of things: outputs, studies and tables find all of them by name."""
+    """No name may belong to two kinds of results: outputs and tables find all of them by name."""
     owners: dict[str, str] = {}
     for argument, names in kinds.items():
         for name in names:

@@ -347,8 +347,12 @@ class HigherIndex:
     def context(self, extra: int = 0) -> np.ndarray:
         """All that stays fixed in a run."""
         context = np.zeros(PARAMETERS + self.context_size + extra)
-        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
+        self.fill_parameters(context)
         return context
+
+    def fill_parameters(self, context: np.ndarray) -> None:
+        """Write the parameters into a context."""
+        context[PARAMETERS : PARAMETERS + self.parameters.size] = self.parameters.flat
 
     def not_finite(self, t: float, state: np.ndarray) -> str:
         """Which of f, B and g is not finite at a point, in words; empty if all are."""

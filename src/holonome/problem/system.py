@@ -154,13 +154,7 @@ class System(StatedSystem):
         self.states = start_values("states", states, "rate", rate)
         self.unknowns = start_values("unknowns", unknowns, "equations", equations)
         require_one_meaning(
-            {
-                "names": self.names,
-                "states": list(self.states),
-                "unknowns": list(self.unknowns),
-                "parameters": [name for name in self.parameters if name not in self.parameters.inputs],
-                "inputs": self.parameters.inputs,
-            }
+            {"names": self.names, "states": list(self.states), "unknowns": list(self.unknowns)}
         )
         self.multipliers = None
         self.state_size = 2 * self.n + len(self.states)

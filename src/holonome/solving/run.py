@@ -151,7 +151,7 @@ class Run:
         memory, context = self._empty
         self.task, self.system, self.first = task, task.system, task.y0
         self.memory[:], self.context[: context.size] = memory, context
-        self.context[PARAMETERS : PARAMETERS + self.system.parameters.size] = self.system.parameters.flat
+        self.system.fill_parameters(self.context)
         if self.stepper.left_out:
             Context.vector(self.context, "left_out")[:] = 0.0
             self.stepper.left_out = ()

@@ -177,7 +177,7 @@ def _reduce(
         else {}
     )
     if elementwise is _ELEMENTWISE[np.add] and folded.shape == (folded.size,) and folded.size > _LONG_SUM:
-        result = Traced(ca.sum1(column(folded)) + sx(initial.get("initial", 0.0)))
+        result = Traced(ca.sum1(column(list(folded))) + sx(initial.get("initial", 0.0)))
     else:
         result = elementwise.reduce(folded, axis=-1, **initial)
     if keepdims:

@@ -47,7 +47,9 @@ def higher_index(progress: Progress) -> Table:
     them as invariants, by three families of methods with TOL = 1e-6. Largest errors over 5 units of time
     against the closed forms.
     """
-    cases = [(f"chain of {k}", chain_of_rates(k), [1.0] + [_OPEN] * (k - 1), None) for k in (3, 4, 5, 6)]
+    cases: list[tuple[str, hn.DAE, list[float], list[float] | None]] = [
+        (f"chain of {k}", chain_of_rates(k), [1.0] + [_OPEN] * (k - 1), None) for k in (3, 4, 5, 6)
+    ]
     cases.append(("crane", crane(), [_OPEN, 0.0, _OPEN], [_OPEN, 1.0, _OPEN]))
     rows, wrong = [], 0
     for name, system, start, speed in cases:
