@@ -66,8 +66,8 @@ class Method:
 
 
 def _what_fits(formulation: Formulation, integrator: Integrator) -> str:
-    """What each of two that do not fit together goes with, among those of the methods with a name, as they are
-    made without arguments.
+    """What each of two that do not fit together goes with, among those of the methods with a name, made without
+    arguments.
     """
     known = [entry.method for entry in registry().values()]
     formulations = {
