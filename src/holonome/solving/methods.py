@@ -66,7 +66,7 @@ class Method:
 
 
 def _what_fits(formulation: Formulation, integrator: Integrator) -> str:
-    """What each of two that do not fit together goes with, among those of the methods with a name, made without
+    """What each of two that do not fit together goes with, of what methods with a name are made of, without
     arguments.
     """
     known = [entry.method for entry in registry().values()]
