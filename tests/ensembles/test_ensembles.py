@@ -258,7 +258,7 @@ def test_functions_missing_on_a_card_are_computed_on_the_processor():
 
 
 def test_interrupted_runs_keep_what_is_done():
-    e = hn.ensemble(PENDULUM, (0, 10), over={"gravity": np.linspace(9, 10, 4000)}, chunk=200, threads=1)
+    e = hn.ensemble(PENDULUM, (0, 10), over={"gravity": np.linspace(9, 10, 40_000)}, chunk=200, threads=1)
     whole = e.run()
 
     def stop(fraction, text):
@@ -267,7 +267,7 @@ def test_interrupted_runs_keep_what_is_done():
 
     part = e.run(progress=stop)
     done = part.success.values
-    assert 800 < done.sum() < 4000
+    assert 8_000 < done.sum() < 40_000
     np.testing.assert_array_equal(part.q.values[done], whole.q.values[done])
     assert set(part.message.values[~done]) == {"not computed"}
     assert np.isnan(part.q.values[~done]).all()
