@@ -12,9 +12,11 @@ enum { STEPS, RESIDUALS, JACOBIANS, ERROR_FAILURES, NEWTON_FAILURES, SAVED, COUN
 #define MOST_STEPS 1000000
 
 /* Every function of CasADi has this signature; functions of scalar expressions need no work memory. */
-typedef int (*casadi_function)(const double **arguments, double **results, long long *iw, double *w, int memory);
+typedef int (*casadi_function)(const double **arguments, double **results, long long *iw, double *w,
+                               int memory);
 
-/* Which states are wanted: those at `count` times, by the solver's own interpolation, the last time being the end; or, if `count` is negative, those after each of at most −count steps. */
+/* Which states are wanted: those at `count` times, by the solver's own interpolation, the last time being the
+ * end; or, if `count` is negative, those after each of at most −count steps. */
 typedef struct {
     int count;
     const double *times;

@@ -22,24 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.driver import ENDING, MOST_POINTS, VECTOR, WHOLE, called
 from harness.protocol import CannotState, Code, Outcome, Problem
 
 LIBRARY = Path(__file__).parents[1] / ".peers" / "fortran" / "libfortran.so"
 SOURCES = Path(__file__).parents[1] / "fortran"
 FORMS = {"index1": "index 1", "index2": "index 2", "index3": "index 3", "ggl": "GGL"}
 UNTESTED = 1e6
-MOST_POINTS = 100_000
-_COUNTS = ("steps", "residuals", "jacobians", "error_failures", "newton_failures", "saved")
-_VECTOR = np.ctypeslib.ndpointer(float, flags="C_CONTIGUOUS")
-_WHOLE = np.ctypeslib.ndpointer(np.int32, flags="C_CONTIGUOUS")
-_ENDING = [
-    ct.c_int,
-    _VECTOR,
-    _VECTOR,
-    ct.POINTER(ct.c_double),
-    ct.POINTER(ct.c_long * len(_COUNTS)),
-    ct.c_char_p,
-]
 _MASS_CODES = {"RADAU5": 0, "RADAU": 1, "RODAS": 2}
 _RESIDUAL_CODES = {"DASPK": 0, "ODASSL": 1, "MEBDFI": 2}
 _RESIDUAL_FORMS = ("index1", "index2", "ggl", "index3", "overdetermined")
@@ -73,12 +62,12 @@ def codes(problem: Problem) -> dict[str, Code]:
 def _with_mass_matrix(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
     library.run_mass.argtypes = [
         *[ct.c_int] * 6,
-        _WHOLE,
+        WHOLE,
         ct.c_double,
         ct.c_double,
-        _VECTOR,
-        _VECTOR,
-        *_ENDING,
+        VECTOR,
+        VECTOR,
+        *ENDING,
     ]
 
     def code(name: str, form: str, algebraic: float | None) -> Code:
@@ -117,11 +106,11 @@ def _residual(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
     library.run_residual.argtypes = [
         *[ct.c_int] * 4,
         *[ct.c_double] * 3,
-        _WHOLE,
-        _WHOLE,
-        _VECTOR,
-        _VECTOR,
-        *_ENDING,
+        WHOLE,
+        WHOLE,
+        VECTOR,
+        VECTOR,
+        *ENDING,
     ]
     extra = problem.rows + len(problem.mass_forms["ggl"]["Y0"]) - len(problem.mass_forms["index2"]["Y0"])
 
@@ -155,7 +144,7 @@ def _residual(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
 
 
 def _half_explicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
-    library.run_half_explicit.argtypes = [ct.c_int, ct.c_int, ct.c_double, ct.c_double, _VECTOR, *_ENDING]
+    library.run_half_explicit.argtypes = [ct.c_int, ct.c_int, ct.c_double, ct.c_double, VECTOR, *ENDING]
 
     def code(project: bool) -> Code:
         return _code(
@@ -169,20 +158,7 @@ def _half_explicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
 
 def _code(problem: Problem, function, arguments) -> Code:
     def run(tolerance: float, times: np.ndarray | None, points: int):
-        states = np.empty((points if times is None else len(times), problem.states))
-        seconds, counts, message = ct.c_double(), (ct.c_long * len(_COUNTS))(), ct.create_string_buffer(400)
-        flag = function(
-            *arguments(tolerance),
-            -points if times is None else len(times),
-            np.zeros(1) if times is None else times,
-            states,
-            ct.byref(seconds),
-            ct.byref(counts),
-            message,
-        )
-        count = dict(zip(_COUNTS, counts, strict=True))
-        complaint = (message.value.decode() or f"flag {flag}") if flag < 0 else ""
-        return states[: count["saved"]], seconds.value, count, complaint
+        return called(function, arguments(tolerance), times, points, problem.states)
 
     def solve(tolerance: float) -> Outcome:
         states, seconds, counts, message = run(tolerance, np.array([problem.end]), 1)

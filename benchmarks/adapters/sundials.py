@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.driver import ENDING, MOST_POINTS, VECTOR, WHOLE, called
 from harness.protocol import CannotState, Code, Outcome, Problem
 
 FOLDER = Path(os.environ.get("SUNDIALS_DIR") or "/usr")
@@ -36,7 +37,6 @@ SOURCES = Path(__file__).parents[1] / "sundials"
 UNTESTED = 1e6
 NEWTON = 0.01
 FORMS = {"index1": "index 1", "index2": "index 2", "ggl": "GGL"}
-MOST_POINTS = 100_000
 _PARTS = (
     "ida",
     "cvode",
@@ -49,17 +49,6 @@ _PARTS = (
     "sunnonlinsolfixedpoint",
     "generic",
 )
-_COUNTS = ("steps", "residuals", "jacobians", "error_failures", "newton_failures", "saved")
-_VECTOR = np.ctypeslib.ndpointer(float, flags="C_CONTIGUOUS")
-_KINDS = np.ctypeslib.ndpointer(np.int32, flags="C_CONTIGUOUS")
-_ENDING = [
-    ct.c_int,
-    _VECTOR,
-    _VECTOR,
-    ct.POINTER(ct.c_double),
-    ct.POINTER(ct.c_long * len(_COUNTS)),
-    ct.c_char_p,
-]
 
 
 class Settings(ct.Structure):
@@ -118,10 +107,10 @@ def _implicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
         ct.c_int,
         ct.c_double,
         ct.POINTER(Settings),
-        _KINDS,
-        _VECTOR,
-        _VECTOR,
-        *_ENDING,
+        WHOLE,
+        VECTOR,
+        VECTOR,
+        *ENDING,
     ]
 
     def code(form: str, **changes) -> Code:
@@ -137,7 +126,7 @@ def _implicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
                 data.Y0,
                 data.dY0,
             )
-            return _run(library.run_ida, arguments, times, points, problem.states)
+            return called(library.run_ida, arguments, times, points, problem.states)
 
         return _code(problem, run)
 
@@ -159,13 +148,13 @@ def _implicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
 
 
 def _explicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
-    library.run_cvode.argtypes = [ct.c_int, *[ct.c_double] * 3, ct.c_int, ct.c_double, _VECTOR, *_ENDING]
-    library.run_arkode.argtypes = [ct.c_int, *[ct.c_double] * 3, ct.c_int, _VECTOR, *_ENDING]
+    library.run_cvode.argtypes = [ct.c_int, *[ct.c_double] * 3, ct.c_int, ct.c_double, VECTOR, *ENDING]
+    library.run_arkode.argtypes = [ct.c_int, *[ct.c_double] * 3, ct.c_int, VECTOR, *ENDING]
     kernel = _bare(problem, library)
 
     def cvode(*, adams: bool = False, projected: bool = True, newton_tolerance: float = 0.1) -> Code:
         def run(tolerance: float, times, points: int):
-            return _run(
+            return called(
                 library.run_cvode,
                 (adams, problem.end, tolerance, tolerance, projected, newton_tolerance, problem.y0),
                 times,
@@ -177,7 +166,7 @@ def _explicit(problem: Problem, library: ct.CDLL) -> dict[str, Code]:
 
     def arkode(order: int) -> Code:
         def run(tolerance: float, times, points: int):
-            return _run(
+            return called(
                 library.run_arkode,
                 (order, problem.end, tolerance, tolerance, True, problem.y0),
                 times,
@@ -206,10 +195,10 @@ def _chain(problem: Problem, form: str) -> Code:
         ct.c_int,
         *[ct.c_double] * 4,
         ct.POINTER(Settings),
-        _KINDS,
-        _VECTOR,
-        _VECTOR,
-        *_ENDING,
+        WHOLE,
+        VECTOR,
+        VECTOR,
+        *ENDING,
     ]
     links, extra = problem.links, 2 if form == "ggl" else 0
     block = 8 + extra
@@ -238,7 +227,7 @@ def _chain(problem: Problem, form: str) -> Code:
             Y0,
             dY0,
         )
-        states, *rest = _run(library.run_chain, arguments, times, points, links * block)
+        states, *rest = called(library.run_chain, arguments, times, points, links * block)
         bars = states.reshape(-1, links, block)
         return np.hstack(
             [bars[:, :, 2 + extra : 5 + extra].reshape(-1, n), bars[:, :, 5 + extra :].reshape(-1, n)]
@@ -263,28 +252,6 @@ def _settings(
         newton_tolerance,
         1,
         max_order,
-    )
-
-
-def _run(function, arguments: tuple, times: np.ndarray | None, points: int, size: int):
-    """States, seconds, counts and message; ``times`` None means after each of at most ``points`` steps."""
-    states = np.empty((points if times is None else len(times), size))
-    seconds, counts, message = ct.c_double(), (ct.c_long * len(_COUNTS))(), ct.create_string_buffer(400)
-    flag = function(
-        *arguments,
-        -points if times is None else len(times),
-        np.zeros(1) if times is None else times,
-        states,
-        ct.byref(seconds),
-        ct.byref(counts),
-        message,
-    )
-    count = dict(zip(_COUNTS, counts, strict=True))
-    return (
-        states[: count["saved"]],
-        seconds.value,
-        count,
-        (message.value.decode() or f"flag {flag}") if flag < 0 else "",
     )
 
 

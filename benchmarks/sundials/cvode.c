@@ -1,8 +1,8 @@
 /* CVODE on the underlying ODE q′ = v, v′ = a(t, q, v), with projection onto the constraints.
 
    BDF with Newton's method on a dense matrix by CasADi; CVODE projects after each step if `projected`.
-   `adams`: Adams formulas with fixed-point iteration instead, for which CVODE has no projection; the solution drifts.
-   Returns the flag of CVode; `seconds` is the time of CVode alone. */
+   `adams`: Adams formulas with fixed-point iteration instead, for which CVODE has no projection; the solution
+   drifts. Returns the flag of CVode; `seconds` is the time of CVode alone. */
 
 #include "underlying.h"
 
@@ -12,7 +12,8 @@
 #include <sunmatrix/sunmatrix_dense.h>
 #include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
 
-static int jacobian(double t, N_Vector y, N_Vector fy, SUNMatrix J, void *data, N_Vector a, N_Vector b, N_Vector c) {
+static int jacobian(double t, N_Vector y, N_Vector fy, SUNMatrix J, void *data, N_Vector a, N_Vector b,
+                    N_Vector c) {
     (void)fy, (void)data, (void)a, (void)b, (void)c;
     const double *arguments[] = {&t, N_VGetArrayPointer(y)};
     double *results[] = {SUNDenseMatrix_Data(J)};
@@ -22,11 +23,13 @@ static int jacobian(double t, N_Vector y, N_Vector fy, SUNMatrix J, void *data, 
 static int project_step(double t, N_Vector y, N_Vector correction, double eps, N_Vector error, void *data) {
     (void)eps;
     double none[STATES] = {0};
-    return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction), error ? N_VGetArrayPointer(error) : none, data);
+    return project(t, N_VGetArrayPointer(y), N_VGetArrayPointer(correction),
+                   error ? N_VGetArrayPointer(error) : none, data);
 }
 
-int run_cvode(int adams, double end, double rtol, double atol, int projected, double newton_tolerance, const double *y0, int count, const double *times, double *states,
-              double *seconds, long *counts, char *message) {
+int run_cvode(int adams, double end, double rtol, double atol, int projected, double newton_tolerance,
+              const double *y0, int count, const double *times, double *states, double *seconds, long *counts,
+              char *message) {
     Tolerances tolerances = {rtol, atol};
     SUNContext context;
     SUNContext_Create(NULL, &context);
@@ -49,7 +52,8 @@ int run_cvode(int adams, double end, double rtol, double atol, int projected, do
     } else {
         CVodeSetLinearSolver(cvode, solver, J);
         CVodeSetJacFn(cvode, jacobian);
-        if (projected) CVodeSetProjFn(cvode, project_step);
+        if (projected)
+            CVodeSetProjFn(cvode, project_step);
     }
 
     const Wanted wanted = {count, times, states};
@@ -60,7 +64,8 @@ int run_cvode(int adams, double end, double rtol, double atol, int projected, do
 
     CVodeGetNumSteps(cvode, counts + STEPS);
     CVodeGetNumRhsEvals(cvode, counts + RESIDUALS);
-    if (!adams) CVodeGetNumJacEvals(cvode, counts + JACOBIANS);
+    if (!adams)
+        CVodeGetNumJacEvals(cvode, counts + JACOBIANS);
     CVodeGetNumErrTestFails(cvode, counts + ERROR_FAILURES);
     CVodeGetNumNonlinSolvConvFails(cvode, counts + NEWTON_FAILURES);
     CVodeFree(&cvode);

@@ -1,4 +1,5 @@
-/* IDA with given residual and matrix; the first `states` unknowns are returned, which are all that have the tolerances rtol, atol. */
+/* IDA with given residual and matrix; the first `states` unknowns are returned, which are all that have the
+ * tolerances rtol, atol. */
 
 #pragma once
 
@@ -10,8 +11,9 @@
 #include <sunmatrix/sunmatrix_band.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
-/* `kinds` says of each unknown whether it is a position (0), a velocity (1) or an algebraic unknown (2). The latter two have absolute tolerances of their own; algebraic
-   unknowns have no part in the error test if `suppress`. */
+/* `kinds` says of each unknown whether it is a position (0), a velocity (1) or an algebraic unknown (2). The
+   latter two have absolute tolerances of their own; algebraic unknowns have no part in the error test if
+   `suppress`. */
 typedef struct {
     double rtol, atol, atol_velocity, atol_algebraic, newton_tolerance;
     int suppress, max_order;
@@ -26,10 +28,12 @@ typedef struct {
     void *data;
 } Equations;
 
-static int integrate(Equations equations, Settings settings, double end, const int *kinds, const double *y0, const double *yp0, Wanted wanted, Report report) {
+static int integrate(Equations equations, Settings settings, double end, const int *kinds, const double *y0,
+                     const double *yp0, Wanted wanted, Report report) {
     SUNContext context;
     SUNContext_Create(NULL, &context);
-    N_Vector y = N_VNew_Serial(equations.size, context), yp = N_VClone(y), id = N_VClone(y), tolerances = N_VClone(y);
+    N_Vector y = N_VNew_Serial(equations.size, context), yp = N_VClone(y), id = N_VClone(y),
+             tolerances = N_VClone(y);
     const double atol[] = {settings.atol, settings.atol_velocity, settings.atol_algebraic};
     for (int i = 0; i < equations.size; i++) {
         NV_Ith_S(y, i) = y0[i];
@@ -38,7 +42,8 @@ static int integrate(Equations equations, Settings settings, double end, const i
         NV_Ith_S(tolerances, i) = atol[kinds[i]];
     }
     const int band = equations.half_bandwidth;
-    SUNMatrix J = band ? SUNBandMatrix(equations.size, band, band, context) : SUNDenseMatrix(equations.size, equations.size, context);
+    SUNMatrix J = band ? SUNBandMatrix(equations.size, band, band, context)
+                       : SUNDenseMatrix(equations.size, equations.size, context);
     SUNLinearSolver solver = band ? SUNLinSol_Band(y, J, context) : SUNLinSol_Dense(y, J, context);
     void *ida = IDACreate(context);
     *report.message = 0;

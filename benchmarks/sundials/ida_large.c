@@ -1,8 +1,10 @@
-/* IDA on an implicit form of a large system, with its banded solver or with KLU and the exact matrix ∂F/∂Y + cj ∂F/∂Y′.
+/* IDA on an implicit form of a large system, with its banded solver or with KLU and the exact matrix ∂F/∂Y +
+   cj ∂F/∂Y′.
 
-   Residual and nonzeros of the matrix are the kernels of this package, called by address: status = kernel(t, (Y, Y′), cj, context, out).  The matrix is given by columns, as
-   `begins` and `rows`.  `id` tells which unknowns are differential; the others have an absolute tolerance of their own and no part in the error test.
-   Returns the flag of IDASolve; `seconds` is the time of IDASolve alone. */
+   Residual and nonzeros of the matrix are the kernels of this package, called by address: status = kernel(t,
+   (Y, Y′), cj, context, out).  The matrix is given by columns, as `begins` and `rows`.  `id` tells which
+   unknowns are differential; the others have an absolute tolerance of their own and no part in the error
+   test. Returns the flag of IDASolve; `seconds` is the time of IDASolve alone. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +38,8 @@ static double now(void) {
 
 static void keep_message(int code, const char *module, const char *function, char *text, void *message) {
     (void)code, (void)module, (void)function;
-    if (!*(char *)message) strncpy(message, text, 399);
+    if (!*(char *)message)
+        strncpy(message, text, 399);
 }
 
 static void join(Problem *p, N_Vector y, N_Vector yp) {
@@ -50,32 +53,46 @@ static int residual(double t, N_Vector y, N_Vector yp, N_Vector out, void *data)
     return p->residual(t, p->both, p->both, p->context, N_VGetArrayPointer(out));
 }
 
-static int matrix(double t, double cj, N_Vector y, N_Vector yp, N_Vector r, SUNMatrix J, void *data, N_Vector a, N_Vector b, N_Vector c) {
+static int matrix(double t, double cj, N_Vector y, N_Vector yp, N_Vector r, SUNMatrix J, void *data,
+                  N_Vector a, N_Vector b, N_Vector c) {
     (void)r, (void)a, (void)b, (void)c;
     Problem *p = data;
     join(p, y, yp);
 #ifdef KLU
     if (p->klu) {
-        for (int j = 0; j <= p->size; j++) SUNSparseMatrix_IndexPointers(J)[j] = p->begins[j];
-        for (int k = 0; k < p->begins[p->size]; k++) SUNSparseMatrix_IndexValues(J)[k] = p->rows[k];
+        for (int j = 0; j <= p->size; j++)
+            SUNSparseMatrix_IndexPointers(J)[j] = p->begins[j];
+        for (int k = 0; k < p->begins[p->size]; k++)
+            SUNSparseMatrix_IndexValues(J)[k] = p->rows[k];
         return p->nonzeros(t, p->both, &cj, p->context, SUNSparseMatrix_Data(J));
     }
 #endif
     const int status = p->nonzeros(t, p->both, &cj, p->context, p->values);
     for (int j = 0; j < p->size; j++) {
         double *column = SUNBandMatrix_Column(J, j);
-        for (int k = p->begins[j]; k < p->begins[j + 1]; k++) column[p->rows[k] - j] = p->values[k];
+        for (int k = p->begins[j]; k < p->begins[j + 1]; k++)
+            column[p->rows[k] - j] = p->values[k];
     }
     return status;
 }
 
-int run_ida_large(void *residual_kernel, void *nonzeros_kernel, double *context, int size, const int *begins, const int *rows, int lower, int upper, int klu, const double *id,
-                  double end, double rtol, double atol, double atol_multipliers, double newton_tolerance, const double *y0, const double *yp0, double *out, double *seconds,
-                  long *counts, char *message) {
-    Problem p = {(Kernel)residual_kernel, (Kernel)nonzeros_kernel, context, malloc(2 * size * sizeof(double)), malloc(begins[size] * sizeof(double)), size, klu, begins, rows};
+int run_ida_large(void *residual_kernel, void *nonzeros_kernel, double *context, int size, const int *begins,
+                  const int *rows, int lower, int upper, int klu, const double *id, double end, double rtol,
+                  double atol, double atol_multipliers, double newton_tolerance, const double *y0,
+                  const double *yp0, double *out, double *seconds, long *counts, char *message) {
+    Problem p = {(Kernel)residual_kernel,
+                 (Kernel)nonzeros_kernel,
+                 context,
+                 malloc(2 * size * sizeof(double)),
+                 malloc(begins[size] * sizeof(double)),
+                 size,
+                 klu,
+                 begins,
+                 rows};
     SUNContext sundials;
     SUNContext_Create(NULL, &sundials);
-    N_Vector y = N_VNew_Serial(size, sundials), yp = N_VClone(y), differential = N_VClone(y), tolerances = N_VClone(y);
+    N_Vector y = N_VNew_Serial(size, sundials), yp = N_VClone(y), differential = N_VClone(y),
+             tolerances = N_VClone(y);
     for (int i = 0; i < size; i++) {
         NV_Ith_S(y, i) = y0[i];
         NV_Ith_S(yp, i) = yp0[i];
@@ -83,7 +100,8 @@ int run_ida_large(void *residual_kernel, void *nonzeros_kernel, double *context,
         NV_Ith_S(tolerances, i) = id[i] > 0 ? atol : atol_multipliers;
     }
 #ifdef KLU
-    SUNMatrix J = klu ? SUNSparseMatrix(size, size, begins[size], CSC_MAT, sundials) : SUNBandMatrix(size, upper, lower, sundials);
+    SUNMatrix J = klu ? SUNSparseMatrix(size, size, begins[size], CSC_MAT, sundials)
+                      : SUNBandMatrix(size, upper, lower, sundials);
     SUNLinearSolver solver = klu ? SUNLinSol_KLU(y, J, sundials) : SUNLinSol_Band(y, J, sundials);
 #else
     SUNMatrix J = SUNBandMatrix(size, upper, lower, sundials);
@@ -113,7 +131,8 @@ int run_ida_large(void *residual_kernel, void *nonzeros_kernel, double *context,
         counts[ORDERS] += order;
     }
     *seconds = now() - begin;
-    if (flag >= 0) IDAGetDky(ida, end, 0, y);
+    if (flag >= 0)
+        IDAGetDky(ida, end, 0, y);
 
     memcpy(out, N_VGetArrayPointer(y), size * sizeof(double));
     IDAGetNumSteps(ida, counts + STEPS);

@@ -1,7 +1,9 @@
-/* The underlying ODE q′ = v, v′ = a(t, q, v) and the projection onto its constraints or invariants, for CVODE and ARKODE.
+/* The underlying ODE q′ = v, v′ = a(t, q, v) and the projection onto its constraints or invariants, for CVODE
+   and ARKODE.
 
-   The projection is Newton's method in the metric of M: dq = −M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹ g, then dv likewise from w + D dq.  It converges quadratically,
-   so that a correction within the tolerance is the last one needed.  An error estimate is projected onto the tangent space with the same factors. */
+   The projection is Newton's method in the metric of M: dq = −M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹ g, then dv likewise from w + D
+   dq.  It converges quadratically, so that a correction within the tolerance is the last one needed.  An
+   error estimate is projected onto the tangent space with the same factors. */
 
 #pragma once
 

@@ -227,3 +227,21 @@ def test_states_of_other_kinds_are_refused():
         hn.solve(pendulum(), (0, 1), [0.6, -0.8, 0, 0, 0], s0=[0])
     with pytest.raises(ValueError, match="q0"):
         hn.solve(pendulum(), (0, 1), [0.6, -0.8])
+
+
+@pytest.mark.parametrize("method", ["ggl", "index2", "baumgarte", "gen-alpha", "cs"])
+def test_methods_that_would_let_hidden_constraints_drift_are_refused(method):
+    with pytest.raises(ValueError, match="hidden constraints of a DAE.*'bdf'"):
+        hn.solve(
+            pendulum(), (0, 1), [1, 0, 0, 0, 0], method=method, **({"step": 0.01} if "gen" in method else {})
+        )
+
+
+def test_a_run_without_projection_is_refused():
+    with pytest.raises(ValueError, match="hidden constraints of a DAE"):
+        hn.solve(pendulum(), (0, 1), [1, 0, 0, 0, 0], projection=False)
+
+
+def test_ensembles_are_refused_by_name():
+    with pytest.raises(TypeError, match="ensembles of a DAE"):
+        hn.ensemble(crane(), (0, 1), [NAN, 0, NAN], over={"t_end": [1.0, 2.0]})

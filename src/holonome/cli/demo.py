@@ -60,6 +60,11 @@ def demo(
     told = dict(rows(linkage))
     turns = float(np.ptp(linkage.solution.joint("A").angle)) / (2 * np.pi)
     force = float(np.max(np.hypot(*linkage.solution.reaction("C").force)))
+    energy, unexplained = linkage.solution.energy, np.max(np.abs(linkage.solution.energy_error))
+    assert energy is not None
+    told["energy"] = (
+        f"{energy[0]:.3g} J, {energy[-1]:.3g} J at the end: the motor's work, to {unexplained:.1e} J"
+    )
     told["crank"] = f"turns {turns:.2f} times"
     told["joint C"] = f"transmits up to {force:.2g} N"
     printing.print_summary(console, "A four-bar of three bodies, four joints and a motor", list(told.items()))

@@ -292,6 +292,11 @@ def ensemble(
         raise TypeError(
             "system: ensembles are of mechanical systems and ODEs, not of problems of index 2 or 3"
         )
+    if shared.hidden_constraints:
+        raise TypeError(
+            "system: ensembles of a DAE are not available, as the start of each member follows from its own "
+            "parameters; solve its members one by one"
+        )
     shared.require_unchanged()
     by_name = hasattr(made, "joints") or getattr(made, "mechanism", None) is not None
     drawn = None if members is None else checked("members", members)

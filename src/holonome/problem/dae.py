@@ -128,6 +128,10 @@ class DAE(ODE):
         return tuple(self.structure["orders"])
 
     @property
+    def hidden_constraints(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.invariant_count > 0
+
+    @property
     def freedoms(self) -> int:
         return len(self.states) - self.invariant_count
 

@@ -24,6 +24,8 @@ class StatedSystem(CompiledSystem):
 
     mechanical = True
     levels = 2
+    hidden_constraints = False
+    """Whether there are constraints that only a projection after every step keeps, and a start with them."""
 
     @property
     def traced_functions(self) -> Mapping[str, ca.SX]:

@@ -39,6 +39,11 @@ def new_stepper(
     reason = formulation.refuses(system)
     if reason:
         raise ValueError(f"method: {reason}")
+    if system.mechanical and system.hidden_constraints and not formulation.projects:
+        raise ValueError(
+            f"method: steps of {name!r} as set up here do not end on the hidden constraints of a DAE, which "
+            "would drift; use 'auto', 'bdf' or 'radau', with projection"
+        )
     if not (formulation.projects_error or method.integrator.tests_whole_error):
         raise ValueError("projects_error: it has a meaning for BDF only; leave it out")
     if not system.mechanical and method.integrator.form(formulation) != "sequence":
