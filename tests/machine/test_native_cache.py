@@ -45,10 +45,18 @@ def test_compiled_once_for_the_same_function_and_values(compilations):
         assert end == pytest.approx(np.cos(np.sqrt(k)), abs=1e-8)
 
 
-def test_what_cannot_be_compiled_is_not_tried_again(compilations):
-    def force(q):
-        return [-float(str(q[0]).strip("abc"))]
+def of_text(q):
+    return [-float(str(q[0]).strip("abc"))]
 
+
+def with_an_import(q):
+    import math
+
+    return [-math.copysign(abs(float(q[0])), float(q[0]))]
+
+
+@pytest.mark.parametrize("force", [of_text, with_an_import])
+def test_what_cannot_be_compiled_is_not_tried_again(compilations, force):
     for _ in range(3):
         assert hn.System(1.0, force, names=["x"]).paths["force"] == "python"
     assert len(compilations) == 1

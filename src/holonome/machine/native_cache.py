@@ -21,7 +21,7 @@ import numpy as np
 from numba.core import serialize, sigutils
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from holonome.machine import cache as files
 from holonome.machine.calls import KERNEL
@@ -61,7 +61,7 @@ def compiled_kernel(wrapper: Callable, source: str, function: Callable, host: tu
     compiled._cache = _Kept(path)
     try:
         compiled.compile()
-    except NumbaError:
+    except (NumbaError, UnsupportedBytecodeError):
         files.write(path, _CANNOT)
         raise
     return compiled

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from holonome.machine.calls import carray
 from holonome.machine.context import OK, PARAMETERS, RAISED
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NOT_COMPILED = (
     NumbaError,
+    UnsupportedBytecodeError,
     TypeError,
     AttributeError,
     NotImplementedError,
