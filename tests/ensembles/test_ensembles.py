@@ -257,6 +257,15 @@ def test_functions_missing_on_a_card_are_computed_on_the_processor():
     assert e.run().success.all()
 
 
+@pytest.fixture
+def python_heeds_ctrl_c():
+    """Python's own handler, also where a shell has started the tests in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_heeds_ctrl_c")
 def test_interrupted_runs_keep_what_is_done():
     e = hn.ensemble(PENDULUM, (0, 10), over={"gravity": np.linspace(9, 10, 40_000)}, chunk=200, threads=1)
     whole = e.run()
